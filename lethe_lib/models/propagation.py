@@ -1,0 +1,283 @@
+"""Sparse message passing: one matrix per graph and kind, built once, multiplied fast, never stale.
+
+A message-passing layer multiplies node rows H by a sparse matrix P of the graph. Gather and scatter over ``edge_index``
+writes an edges x width tensor for every layer; one sparse-dense product does not, and is several times faster on a CPU.
+The backward pass multiplies by the transpose, which for symmetric matrices is the same object.
+
+Kinds of P, with A the adjacency matrix, I the identity, D the degrees:
+
+- ``sym``  D~^-1/2 (A + I) D~^-1/2 with D~ = D + I    (GCN, SGC: Kipf and Welling 2017)
+- ``mean`` D^-1 A, a zero row for an isolated node    (GraphSAGE with mean aggregation)
+- ``sum``  A                                          (GIN)
+
+Everything derived from a graph hangs on its ``edge_index`` or ``x`` tensor by a weak key and is dropped with it.
+``remove_edges`` makes a new ``edge_index``, and a change in place raises the tensor's version counter, so a matrix or a
+normalisation can never outlive the edges that it was made from.
+"""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch.utils.weak import WeakIdKeyDictionary
+from torch_geometric.data import Data
+
+from lethe_lib.data import adjacency
+from lethe_lib.errors import InputError
+
+SPARSE_FEATURE_DENSITY = 0.15
+"""Below this share of non-zeros, X W by a sparse product beats the dense one (measured break-even)."""
+
+_derived: WeakIdKeyDictionary = WeakIdKeyDictionary()
+
+
+def _cached(anchor: torch.Tensor, key: tuple, make: Callable[[], object]) -> object:
+    """The value of ``make()`` for this tensor, remembered until the tensor dies or is changed in place."""
+    version, values = _derived.get(anchor, (None, None))
+    if version != anchor._version:
+        values = {}
+        _derived[anchor] = (anchor._version, values)
+    if key not in values:
+        values[key] = make()
+    return values[key]
+
+
+class SparseMatrix:
+    """A constant sparse matrix with its transpose, multiplied from the left onto dense rows.
+
+    Differentiable in the dense factor to any order, in reverse and in forward mode.
+
+    Attributes:
+        matrix: torch CSR, (rows, columns).
+        transpose: torch CSR, (columns, rows); the same object for a symmetric matrix.
+    """
+
+    def __init__(self, matrix: scipy.sparse.csr_array, dtype: torch.dtype, device: torch.device, symmetric: bool):
+        self.matrix = _torch_csr(matrix, dtype, device)
+        self.transpose = self.matrix if symmetric else _torch_csr(matrix.T.tocsr(), dtype, device)
+
+    def __matmul__(self, dense: torch.Tensor) -> torch.Tensor:
+        return _Product.apply(self, False, dense)
+
+
+class _Product(torch.autograd.Function):
+    """``matrix @ dense`` or ``transpose @ dense``. The sparse side is no tensor argument: transforms leave it alone."""
+
+    @staticmethod
+    def forward(sparse, transposed, dense):
+        return (sparse.transpose if transposed else sparse.matrix) @ dense
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.sparse, ctx.transposed, _ = inputs
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, None, _Product.apply(ctx.sparse, not ctx.transposed, gradient)
+
+    @staticmethod
+    def jvp(ctx, _sparse, _transposed, tangent):
+        return _Product.apply(ctx.sparse, ctx.transposed, tangent)
+
+
+def _torch_csr(matrix: scipy.sparse.csr_array, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    matrix.sort_indices()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int32)),  # 32-bit indices: less memory traffic
+            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.data).to(dtype),
+            size=matrix.shape,
+            check_invariants=False,
+        ).to(device)
+
+
+def scipy_propagation(data: Data, kind: str) -> scipy.sparse.csr_array:
+    """The propagation matrix of a kind (module docstring) in float64, for exact computations.
+
+    Args:
+        data: a canonical graph.
+        kind: ``sym``, ``mean`` or ``sum``.
+
+    Returns:
+        scipy CSR, (n, n); the caller must not change it.
+    """
+    return _cached(data.edge_index, ("scipy", kind), lambda: _build(data, kind))
+
+
+def _build(data: Data, kind: str) -> scipy.sparse.csr_array:
+    matrix = scipy.sparse.csr_array(adjacency(data, dtype=np.float64))
+    if kind == "sum":
+        return matrix
+    if kind == "mean":
+        degree = np.diff(matrix.indptr)
+        matrix.data = np.repeat(1.0 / np.maximum(degree, 1), degree)
+        return matrix
+    if kind == "sym":
+        matrix = scipy.sparse.csr_array(matrix + scipy.sparse.eye_array(data.num_nodes, format="csr"))
+        degree = np.diff(matrix.indptr)
+        scale = 1.0 / np.sqrt(degree)
+        matrix.data = np.repeat(scale, degree) * scale[matrix.indices]
+        return matrix
+    raise InputError(f"unknown propagation {kind!r}: choose sym, mean or sum")
+
+
+def propagation(data: Data, kind: str, like: torch.Tensor) -> SparseMatrix:
+    """The propagation matrix of a kind (module docstring) in the dtype and on the device of ``like``."""
+    return _cached(
+        data.edge_index,
+        (kind, like.dtype, like.device),
+        lambda: SparseMatrix(scipy_propagation(data, kind), like.dtype, like.device, symmetric=kind != "mean"),
+    )
+
+
+def features(data: Data, like: torch.Tensor) -> torch.Tensor | SparseMatrix:
+    """The node features in the dtype and on the device of ``like``: a sparse matrix where that is the faster form."""
+    x = data.x
+
+    def make():
+        sparse = x.layout != torch.strided
+        nonzero = x.values().count_nonzero() if sparse else x.count_nonzero()
+        if nonzero >= SPARSE_FEATURE_DENSITY * x.shape[0] * x.shape[1]:
+            return (x.to_dense() if sparse else x).to(device=like.device, dtype=like.dtype)
+        if sparse:
+            parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
+            matrix = scipy.sparse.csr_array(parts, shape=tuple(x.shape))
+        else:
+            matrix = scipy.sparse.csr_array(x.numpy())
+        return SparseMatrix(matrix, like.dtype, like.device, symmetric=False)
+
+    return _cached(x, ("features", like.dtype, like.device), make)
+
+
+def dense_features(data: Data, like: torch.Tensor) -> torch.Tensor:
+    """The node features as a dense tensor, (n, F), in the dtype and on the device of ``like``."""
+    x = data.x if data.x.layout == torch.strided else data.x.to_dense()
+    return x.to(device=like.device, dtype=like.dtype)
+
+
+def project(data: Data, weight: torch.Tensor, x: torch.Tensor | None = None) -> torch.Tensor:
+    """X W^T for the graph's features, or for ``x`` in their place (differentiable in ``x``)."""
+    return (features(data, weight) if x is None else x) @ weight.T
+
+
+def propagate_project(
+    data: Data, kind: str, weight: torch.Tensor, x: torch.Tensor | None = None, power: int = 1
+) -> torch.Tensor:
+    """P^power X W^T, the input layer of most backbones, by the cheapest exact order.
+
+    Dense features: P^power X is computed once per graph and remembered (nothing random comes before it), which leaves
+    one dense product a step. Sparse features: X W^T first, then the narrow propagation.
+
+    Args:
+        data: a canonical graph.
+        kind: ``sym``, ``mean`` or ``sum``.
+        weight: (out, F).
+        x: (n, F) features in place of the graph's; differentiable, nothing is remembered.
+        power: how often P is applied.
+
+    Returns:
+        (n, out).
+    """
+    matrix = propagation(data, kind, weight)
+    if x is None:
+        x = features(data, weight)
+        if isinstance(x, torch.Tensor):
+            return propagated_features(data, kind, weight, power) @ weight.T
+    rows = x @ weight.T
+    for _ in range(power):
+        rows = matrix @ rows
+    return rows
+
+
+def propagated_features(data: Data, kind: str, like: torch.Tensor, power: int) -> torch.Tensor:
+    """P^power X as a dense tensor, (n, F), remembered for this pair of edges and features."""
+
+    def make():
+        rows = dense_features(data, like)
+        for _ in range(power):
+            rows = propagation(data, kind, like) @ rows
+        return data.x, data.x._version, rows
+
+    key = ("propagated features", kind, power, like.dtype, like.device, id(data.x), data.x._version)
+    return _cached(data.edge_index, key, make)[2]
+
+
+class AttentionPattern:
+    """The entries of A + I, for layers that learn a weight for each: softmax over a row, and the weighted sum.
+
+    Attributes:
+        rows, columns: int64, (entries,); receiver and sender of each entry, sorted by row.
+    """
+
+    def __init__(self, data: Data, device: torch.device):
+        matrix = scipy_propagation(data, "sym")
+        entries = scipy.sparse.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+        transposed = entries.T.tocsr()
+        transposed.sort_indices()
+        self.size = matrix.shape[0]
+        self.columns = torch.from_numpy(matrix.indices.astype(np.int64)).to(device)
+        self.rows = torch.from_numpy(np.repeat(np.arange(self.size), np.diff(matrix.indptr))).to(device)
+        self._pointers = torch.from_numpy(matrix.indptr.astype(np.int32)).to(device)
+        self._indices = self.columns.int()
+        # The pattern is symmetric, so the transpose has the same rows and columns with its values in this order:
+        self._mirror = torch.from_numpy(transposed.data.astype(np.int64)).to(device)
+
+    def softmax(self, score: torch.Tensor) -> torch.Tensor:
+        """Softmax of (entries, heads) scores over the entries of each row."""
+        index = self.rows[:, None].expand_as(score)
+        peak = torch.full((self.size, score.shape[1]), -torch.inf, dtype=score.dtype, device=score.device)
+        peak = peak.scatter_reduce(0, index, score.detach(), "amax")
+        weight = (score - peak[self.rows]).exp()
+        total = torch.zeros_like(peak).index_add(0, self.rows, weight)
+        return weight / total[self.rows]
+
+    def aggregate(self, weight: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """sum_j weight_ij rows_j for every i; (entries,) weights and (n, width) rows give (n, width)."""
+        return _WeightedSum.apply(self, weight, rows)
+
+    def matrix(self, weight: torch.Tensor) -> torch.Tensor:
+        """The torch CSR matrix with these values."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+            return torch.sparse_csr_tensor(
+                self._pointers, self._indices, weight, size=(self.size, self.size), check_invariants=False
+            )
+
+    def mirrored(self, weight: torch.Tensor) -> torch.Tensor:
+        """The values of the transposed matrix, in the order of the pattern."""
+        return weight[self._mirror]
+
+
+class _WeightedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(pattern, weight, rows):
+        return pattern.matrix(weight) @ rows
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.pattern, weight, rows = inputs
+        ctx.save_for_backward(weight, rows)
+        ctx.save_for_forward(weight, rows)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        weight, rows = ctx.saved_tensors
+        pattern = ctx.pattern
+        to_weight = (gradient[pattern.rows] * rows[pattern.columns]).sum(-1)
+        return None, to_weight, _WeightedSum.apply(pattern, pattern.mirrored(weight), gradient)
+
+    @staticmethod
+    def jvp(ctx, _pattern, weight_tangent, rows_tangent):
+        weight, rows = ctx.saved_tensors
+        return _WeightedSum.apply(ctx.pattern, weight_tangent, rows) + _WeightedSum.apply(
+            ctx.pattern, weight, rows_tangent
+        )
+
+
+def attention_pattern(data: Data, like: torch.Tensor) -> AttentionPattern:
+    """The entries of A + I on the device of ``like``."""
+    return _cached(data.edge_index, ("attention", like.device), lambda: AttentionPattern(data, like.device))

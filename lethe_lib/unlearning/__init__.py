@@ -1,0 +1,145 @@
+"""Edge unlearning: one request, many methods, one algorithm a file.
+
+To add a method, write a function ``run(model, request, settings, seed) -> (model, StepLog)`` and register it:
+
+    >>> from lethe_lib.unlearning import UNLEARNERS, Unlearner, NoSettings, StepLog
+    >>> def forget_nothing(model, request, settings, seed):
+    ...     return model, StepLog()
+    >>> _ = UNLEARNERS.register("nothing", Unlearner(forget_nothing, {"corrected": NoSettings()}, "addition", "me"))
+"""
+
+import copy
+import time
+from dataclasses import fields, replace
+
+import torch
+from torch_geometric.data import Data
+
+from lethe_lib.errors import InputError, TrainingDiverged
+from lethe_lib.models import Backbone, predict
+from lethe_lib.registry import Registry
+from lethe_lib.unlearning.controls import GOLD, ORIGINAL, UNTRAINED, NoSettings
+from lethe_lib.unlearning.fine_tuning import FINE_TUNING
+from lethe_lib.unlearning.request import CORRECTIVE, EDGE_REPLACE, PUBLISHED, EdgeForgetSpec, EdgeRequest
+from lethe_lib.unlearning.result import STATUSES, Unlearner, UnlearningResult
+from lethe_lib.unlearning.steps import StepEngine, StepLog
+from lethe_lib.unlearning.unlink import UNLINK
+
+UNLEARNERS = Registry(
+    "unlearner",
+    {
+        "original": ORIGINAL,
+        "gold": GOLD,
+        "untrained": UNTRAINED,
+        "utu": UNLINK,
+        "fine_tuning": FINE_TUNING,
+    },
+)
+
+COLLAPSE_DROP = 0.10
+"""A method has collapsed when its validation accuracy on the retained graph is more than this below the original's, or
+below the share of the largest class."""
+
+
+def unlearn(
+    method: str,
+    model: Backbone,
+    data: Data,
+    forget: torch.Tensor,
+    seed: int = 0,
+    preset: str = "corrected",
+    mapping: EdgeForgetSpec | None = None,
+    **settings,
+) -> UnlearningResult:
+    """Remove the influence of edges from a trained model.
+
+    Args:
+        method: a name of ``UNLEARNERS``.
+        model: a model from ``train``; it is not changed.
+        data: the original graph, with the edges.
+        forget: (2, n) pairs to forget; either direction of a pair stands for both.
+        seed: seed of the method's own randomness (for ``gold``: of the new initial weights and dropout).
+        preset: ``corrected`` or ``published``.
+        mapping: how the request becomes samples; None takes the method's own.
+        **settings: fields of the method's settings that replace the preset's.
+
+    Returns:
+        The released model with its status. It is to be evaluated on ``result.request.retained``, the graph without the
+        pairs (``original`` alone answers on the graph with them). A method that does not apply to the backbone, or that
+        diverges, is a status, never an exception.
+
+    Raises:
+        InputError: unknown names or settings, pairs that are not edges of the graph, a mapping that leaves nothing to
+            train on.
+
+    Example:
+        >>> from lethe_lib.data import load_graph
+        >>> from lethe_lib.models import train
+        >>> from lethe_lib.structure import forget_set
+        >>> graph = load_graph("synthetic-tiny")
+        >>> result = unlearn("utu", train(graph, epochs=60), graph, forget_set(graph, "low"))
+        >>> result.status
+        'ok'
+    """
+    entry = UNLEARNERS[method]
+    if preset not in entry.settings:
+        raise InputError(f"{method} has no preset {preset!r}: choose {' or '.join(entry.settings)}")
+    chosen = entry.settings[preset]
+    unknown = set(settings) - {field.name for field in fields(chosen)}
+    if unknown:
+        known = ", ".join(field.name for field in fields(chosen)) or "none"
+        raise InputError(f"{method} has no setting {', '.join(sorted(unknown))}. It has: {known}")
+    chosen = replace(chosen, **settings)
+    mapping = entry.mapping.get(preset, EDGE_REPLACE) if mapping is None else mapping
+
+    released = copy.deepcopy(model).eval()
+    start = time.perf_counter()
+    request = EdgeRequest(model, data, forget, mapping)
+    if entry.backbones is not None and model.training_run.backbone not in entry.backbones:
+        reason = f"{method} applies to {', '.join(entry.backbones)}, not to {model.training_run.backbone}"
+        return UnlearningResult(released, "unsupported", reason, 0.0, StepLog(), request, entry.serves)
+    if request.empty and entry.needs_request:
+        return UnlearningResult(released, "noop", "the request is empty", 0.0, StepLog(), request, entry.serves)
+    status, reason = "ok", ""
+    if entry.uses_forget_samples and len(request.forget_nodes) == 0:
+        status, reason = "no_forget_samples", "no training node lies near the request: forget terms were dropped"
+    try:
+        released, log = entry.run(released, request, chosen, seed)
+    except TrainingDiverged as error:
+        seconds = time.perf_counter() - start
+        return UnlearningResult(released.eval(), "diverged", str(error), seconds, StepLog(), request, entry.serves)
+    seconds = time.perf_counter() - start
+    if entry.kind != "control":
+        collapse = _collapse(model, released, request)
+        if collapse:
+            status, reason = "collapsed", collapse
+    return UnlearningResult(released.eval(), status, reason, seconds, log, request, entry.serves)
+
+
+def _collapse(model: Backbone, released: Backbone, request: EdgeRequest) -> str:
+    """A sentence if the released model has collapsed, else nothing. Reads validation labels, no test label."""
+    held_out = request.split.val
+    labels = request.data.y[held_out]
+    before = predict(model, request.data)[held_out].argmax(1).eq(labels).double().mean().item()
+    after = predict(released, request.retained)[held_out].argmax(1).eq(labels).double().mean().item()
+    majority = labels.bincount().max().item() / len(labels)
+    floor = max(majority, before - COLLAPSE_DROP)
+    return f"validation accuracy {after:.3f} is below {floor:.3f}" if after < floor else ""
+
+
+__all__ = [
+    "COLLAPSE_DROP",
+    "CORRECTIVE",
+    "EDGE_REPLACE",
+    "PUBLISHED",
+    "STATUSES",
+    "UNLEARNERS",
+    "EdgeForgetSpec",
+    "EdgeRequest",
+    "NoSettings",
+    "StepEngine",
+    "StepLog",
+    "UnlearningResult",
+    "Unlearner",
+    "unlearn",
+]

@@ -1,0 +1,101 @@
+"""Attacks on forgotten edges: one question, many scores, one attack a file.
+
+To add an attack, write ``run(model, data, forget, settings, seed, preset) -> AttackResult`` and register it:
+
+    >>> from lethe_lib.attacks import ATTACKS, Attack
+    >>> from lethe_lib.attacks.link_stealing import LinkStealingSettings, link_stealing
+    >>> _ = ATTACKS.register("mine", Attack(link_stealing, {"corrected": LinkStealingSettings()}, "edges", "me"))
+"""
+
+from dataclasses import fields, replace
+
+import torch
+from torch_geometric.data import Data
+
+from lethe_lib.attacks.auc import Difference, auc, auc_interval, paired_difference, placements
+from lethe_lib.attacks.e_umia import E_UMIA
+from lethe_lib.attacks.link_stealing import LINK_STEALING
+from lethe_lib.attacks.link_teller import LINK_TELLER, link_teller_influence
+from lethe_lib.attacks.pairs import NEGATIVES
+from lethe_lib.attacks.result import Attack, AttackResult
+from lethe_lib.errors import InputError
+from lethe_lib.models import Backbone
+from lethe_lib.registry import Registry
+from lethe_lib.structure import check_pairs
+
+ATTACKS = Registry(
+    "attack",
+    {
+        "link_teller": LINK_TELLER,
+        "link_stealing": LINK_STEALING,
+        "e_umia": E_UMIA,
+    },
+)
+
+
+def attack(
+    name: str,
+    model: Backbone,
+    data: Data,
+    forget: torch.Tensor,
+    seed: int = 0,
+    preset: str = "corrected",
+    **settings,
+) -> AttackResult:
+    """Ask a released model about forgotten edges, and measure how much its answers give away.
+
+    The model is asked on the retained graph, ``data`` without the pairs; ``query="original"`` asks it on ``data``
+    itself, which is right for the original model before unlearning and for no other.
+
+    Args:
+        name: a name of ``ATTACKS``.
+        model: the released model (``unlearn(...).model``), trained or not; it is not changed.
+        data: the original graph, with the edges.
+        forget: (2, n) pairs that were to be forgotten, at least one.
+        seed: seed of the negatives and of the attack's own randomness. The same seed, graph and forget set give the
+            same pairs, whatever the model.
+        preset: ``corrected`` or ``published``.
+        **settings: fields of the attack's settings that replace the preset's.
+
+    Returns:
+        Scores, labels and AUC. An AUC means little alone: compare it with the same attack on Gold and Untrained.
+
+    Raises:
+        InputError: unknown names or settings, no pairs, pairs that are not edges of the graph.
+
+    Example:
+        >>> from lethe_lib.data import load_graph
+        >>> from lethe_lib.models import train
+        >>> from lethe_lib.structure import forget_set
+        >>> graph = load_graph("synthetic-tiny")
+        >>> result = attack("link_teller", train(graph, epochs=60), graph, forget_set(graph, "low"))
+        >>> 0.0 <= result.auc <= 1.0
+        True
+    """
+    entry = ATTACKS[name]
+    if preset not in entry.settings:
+        raise InputError(f"{name} has no preset {preset!r}: choose {' or '.join(entry.settings)}")
+    chosen = entry.settings[preset]
+    unknown = set(settings) - {field.name for field in fields(chosen)}
+    if unknown:
+        known = ", ".join(field.name for field in fields(chosen))
+        raise InputError(f"{name} has no setting {', '.join(sorted(unknown))}. It has: {known}")
+    forget = check_pairs(data, forget)
+    if forget.shape[1] == 0:
+        raise InputError(f"{name} needs forgotten edges to attack, but the forget set is empty")
+    return entry.run(model, data, forget, replace(chosen, **settings), seed, preset)
+
+
+__all__ = [
+    "ATTACKS",
+    "NEGATIVES",
+    "Attack",
+    "AttackResult",
+    "Difference",
+    "attack",
+    "auc",
+    "auc_interval",
+    "link_teller_influence",
+    "paired_difference",
+    "placements",
+]

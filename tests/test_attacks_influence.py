@@ -213,6 +213,19 @@ def test_the_model_is_left_as_it_was_and_training_mode_does_not_matter(graph):
         assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 
+def test_local_finite_difference_equals_two_full_forwards(graph):
+    """The GCN's difference over the reached rows alone, against the whole forward with and without the change."""
+    model, delta = make(graph, "gcn", 2).double(), 1e-3
+    u, v = all_pairs(graph)[:, ::7].numpy()
+    with torch.no_grad():
+        before, expected = model(graph), []
+        for perturbed, read in zip(u, v, strict=True):
+            x = graph.x.double().clone()
+            x[perturbed] *= 1.0 + delta
+            expected.append(float((model(graph, x)[read] - before[read]).norm() / delta))
+    np.testing.assert_allclose(finite_difference(model, graph, u, v, delta), expected, atol=1e-10)
+
+
 def test_float32_differences_of_zero_pairs_are_below_the_noise_floor(graph):
     """Rounding of the published recipe: it may give a pair out of reach up to 1e-2, where the exact score is 0."""
     pairs = all_pairs(graph)

@@ -161,8 +161,9 @@ def forward_mode(model: Backbone, data: Data, perturbed: np.ndarray, read: np.nd
 def finite_difference(model: Backbone, data: Data, perturbed: np.ndarray, read: np.ndarray, delta: float) -> np.ndarray:
     """LinkTeller's own estimate: || f((1 + delta) x_u)_v - f(x_u)_v || / delta, in the precision of the model.
 
-    One forward over the whole graph for each distinct perturbed node, behind the first linear map where the backbone has
-    one. In float32 the difference of two nearly equal logits over a small ``delta`` is mostly rounding for weak pairs.
+    One forward for each distinct perturbed node, behind the first linear map where the backbone has one, and for a GCN
+    of depth 2 only over the rows that the node reaches. In float32 the difference of two nearly equal logits over a
+    small ``delta`` is mostly rounding for weak pairs.
 
     Args:
         model: any backbone.
@@ -174,6 +175,8 @@ def finite_difference(model: Backbone, data: Data, perturbed: np.ndarray, read: 
         float64, (n,), at least 0.
     """
     model, x = narrowed(copy.deepcopy(model).eval(), data)
+    if type(model) is GCN and model.depth == 2:
+        return _local_difference(model.cpu(), data, x.cpu(), perturbed, read, delta)
     before = model(data, x)
     x = x.clone()  # without features to narrow it may be the graph's own tensor
     influence = np.zeros(len(read))
@@ -183,6 +186,36 @@ def finite_difference(model: Backbone, data: Data, perturbed: np.ndarray, read: 
         change = (model(data, x)[read[members]] - before[read[members]]) / delta
         influence[members] = change.norm(dim=1).cpu().numpy()
         x[u] = kept
+    return influence
+
+
+def _local_difference(
+    model: GCN, data: Data, x: torch.Tensor, perturbed: np.ndarray, read: np.ndarray, delta: float
+) -> np.ndarray:
+    """The same difference by recomputing only the rows that u reaches: its neighbours' hidden rows, then v's logits.
+
+    Every recomputed row is summed whole, in the precision of the model, as the full forward would sum it.
+    """
+    first, second = (layer.weight.numpy() for layer in model.layers)
+    bias, last_bias = (layer.bias.numpy() for layer in model.layers)
+    message = x.numpy() @ first.T
+    matrix = scipy_propagation(data, "sym").astype(message.dtype)
+    step_size = np.asarray(1.0 + delta, message.dtype)
+
+    def sent(rows: np.ndarray) -> np.ndarray:  # what nodes with these aggregated rows send to the second layer
+        return np.maximum(rows + bias, 0) @ second.T
+
+    sending = sent(matrix @ message)
+    before = matrix @ sending + last_bias
+    influence = np.zeros(len(read))
+    for u, members in _by_node(perturbed):
+        reached_rows = matrix.indices[matrix.indptr[u] : matrix.indptr[u + 1]]
+        kept, kept_sending = message[u].copy(), sending[reached_rows]
+        message[u] = kept * step_size
+        sending[reached_rows] = sent(matrix[reached_rows] @ message)
+        after = matrix[read[members]] @ sending + last_bias
+        influence[members] = np.linalg.norm((after - before[read[members]]) / delta, axis=1)
+        message[u], sending[reached_rows] = kept, kept_sending
     return influence
 
 

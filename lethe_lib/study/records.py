@@ -1,0 +1,128 @@
+"""Published records: from the store to ``results/``, and from there into a data frame.
+
+``results/<study>.parquet`` has one row per run: the configuration, status and reason, every metric, seconds, memory,
+provenance. For studies with attacks, ``results/<study>_excess.parquet`` holds the leakage of every method in excess of
+Gold, with bootstrap intervals over pairs and seeds.
+"""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pandas as pd
+
+from lethe_lib import paths
+from lethe_lib.errors import InputError
+from lethe_lib.evaluation import excess_over_gold
+from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
+from lethe_lib.study.cost import CentralityCostConfiguration
+from lethe_lib.study.store import RecordStore
+
+KINDS = {
+    kind.__name__: kind for kind in (UnlearningConfiguration, DisplacementConfiguration, CentralityCostConfiguration)
+}
+TIMED = ("seconds", "original_seconds", "wall_seconds", "products_seconds", "peak_memory_mib")
+"""Metrics that two honest runs of one configuration may differ in."""
+
+
+def configuration(kind: str, config: dict) -> Configuration:
+    """The configuration object that a record was made from."""
+    if kind not in KINDS:
+        raise InputError(f"unknown kind of record {kind!r}; known: {', '.join(KINDS)}")
+    frozen = {name: _freeze(value) for name, value in config.items()}
+    return KINDS[kind](**frozen)
+
+
+def _freeze(value: object) -> object:
+    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
+
+
+def frame(records: list[dict]) -> pd.DataFrame:
+    """One row per record, sorted by configuration: fields, metrics and provenance as columns."""
+    rows = []
+    for record in records:
+        config = {k: v for k, v in record["config"].items() if not isinstance(v, list)}
+        provenance = {f"provenance_{k}": v for k, v in record["provenance"].items()}
+        row = {**config, "status": record["status"], "reason": record["reason"], **record["metrics"]}
+        row |= {name: record[name] for name in ("wall_seconds", "peak_memory_mib", "peak_memory_scope", "key", "kind")}
+        rows.append({**row, **provenance, "config_json": json.dumps(record["config"], sort_keys=True)})
+    return pd.DataFrame(rows).sort_values("config_json", ignore_index=True)
+
+
+def load_records(study: str, where: str | Path = "published") -> pd.DataFrame:
+    """The records of a study, one row per run.
+
+    Args:
+        study: a name of ``STUDIES`` (or ``<study>_excess``).
+        where: ``published`` reads ``results/``; a path reads a record store.
+
+    Raises:
+        InputError: there are none; the message says how to make them.
+
+    Example:
+        >>> from lethe_lib.study import load_records
+        >>> "link_teller_auc" in load_records("first_slice").columns
+        True
+    """
+    if where == "published":
+        path = paths.results() / f"{study}.parquet"
+        if not path.exists():
+            raise InputError(f"{path} does not exist: compute it with `python -m lethe_lib run {study} --publish`")
+        return pd.read_parquet(path)
+    store = RecordStore(Path(where))
+    keys = list(store.keys())
+    if not keys:
+        raise InputError(f"no record in {where}: compute some with `python -m lethe_lib run {study} --records {where}`")
+    return frame([store.read(key) for key in keys])
+
+
+def publish(study: str, configs: list[Configuration], store: RecordStore) -> list[Path]:
+    """Write the finished records of a study into ``results/``; returns the files written.
+
+    Raises:
+        InputError: a record of the study is missing, so that a half study is never published unseen.
+    """
+    missing = sum(not store.finished(config.key) for config in configs)
+    if missing:
+        raise InputError(f"{missing} of {len(configs)} runs of {study} have no record yet: run them first")
+    folder = paths.results()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{study}.parquet"]
+    frame([store.read(config.key) for config in configs]).to_parquet(files[0], compression="zstd", index=False)
+    attacked = [c for c in configs if isinstance(c, UnlearningConfiguration) and c.attacks]
+    if attacked:
+        files.append(folder / f"{study}_excess.parquet")
+        excess_frame(attacked, store).to_parquet(files[1], compression="zstd", index=False)
+    return files
+
+
+def excess_frame(configs: list[UnlearningConfiguration], store: RecordStore) -> pd.DataFrame:
+    """Excess of every method's AUC over Gold, per setting and attack.
+
+    A setting is a configuration without its seeds. Within a seed the excess is the method's AUC minus the mean AUC of
+    that seed's Golds on the same pairs; the interval is a bootstrap over pairs and over seeds. Gold itself is measured
+    against the other Golds of its seed, which shows the noise of an exact answer.
+    """
+    axes = [
+        f.name for f in fields(UnlearningConfiguration) if f.name not in ("method", "seed", "method_seed", "settings")
+    ]
+    settings: dict[tuple, list] = {}
+    for config in configs:
+        settings.setdefault(tuple(getattr(config, axis) for axis in axes), []).append(config)
+    rows = []
+    for setting, members in settings.items():
+        named = dict(zip(axes, setting, strict=True))
+        for name in named.pop("attacks"):
+            scores = {}
+            for config in members:
+                if store.read(config.key)["status"] in ("unsupported", "failed", "diverged"):
+                    continue
+                arrays = store.arrays(config.key)
+                scores.setdefault(config.method, {}).setdefault(config.seed, []).append(
+                    (arrays[f"{name}_scores"], arrays[f"{name}_labels"])
+                )
+            for method, by_seed in scores.items():
+                found = excess_over_gold(by_seed, scores["gold"], same=method == "gold", seed=0)
+                rows.append({**named, "method": method, "attack": name, **found})
+    table = pd.DataFrame(rows)
+    return table[[c for c in table.columns if not table[c].map(lambda v: isinstance(v, tuple)).any()]]

@@ -1,0 +1,80 @@
+"""The published studies: for each, the list of its runs.
+
+A study is a name and a list of configurations. Adding one is one function and one registry line.
+"""
+
+from collections.abc import Iterable
+
+from lethe_lib.registry import Registry
+from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
+from lethe_lib.study.cost import CentralityCostConfiguration
+
+REAL_GRAPHS = ("cora", "citeseer", "pubmed", "dblp", "photo", "computers")
+PRESETS = ("corrected", "published")
+SEEDS = (0, 1, 2)
+
+
+def first_slice(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
+    """GCN on low, high and random 5 % sets, both presets, three seeds, five methods, three attacks.
+
+    Gold runs three times beside each original: from the original's initial weights and from two others.
+    """
+    methods = [("original", 0), ("gold", 0), ("gold", 1), ("gold", 2), ("utu", 0), ("fine_tuning", 0), ("untrained", 0)]
+    return [
+        UnlearningConfiguration(
+            data, seed, preset, method=method, forget=forget, method_seed=seed + 1000 * offset if offset else None
+        )
+        for data in graphs
+        for preset in PRESETS
+        for seed in SEEDS
+        for forget in ("low", "high", "random")
+        for method, offset in methods
+    ]
+
+
+def displacement(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
+    """Endpoint displacement of low, high and random 5 % sets under GCN, both presets, three seeds."""
+    return [
+        DisplacementConfiguration(data, seed, preset, forget=forget)
+        for data in graphs
+        for preset in PRESETS
+        for seed in SEEDS
+        for forget in ("low", "high", "random")
+    ]
+
+
+def edge_removal(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
+    """Retraining after 1 % to 50 % of the edges are gone: random sets (five seeds at 5 % and 50 %), low and high."""
+    random = [("random", seed, share) for seed in range(5) for share in (0.05, 0.50)]
+    random += [("random", seed, share) for seed in SEEDS for share in (0.01, 0.20)]
+    graded = [(kind, seed, 0.50) for kind in ("low", "high") for seed in SEEDS]
+    return [
+        UnlearningConfiguration(data, seed, method="gold", forget=kind, fraction=share, attacks=())
+        for data in graphs
+        for kind, seed, share in random + graded
+    ]
+
+
+def centrality_cost(graphs: Iterable[str] = ("generated",)) -> list[Configuration]:
+    """Time of WalkCentrality on generated graphs of 100 thousand to 10 million edges."""
+    return [
+        CentralityCostConfiguration(data, seed=seed, edges=edges, hops=hops)
+        for data in graphs
+        for seed in SEEDS
+        for edges in (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+        for hops in (2, 4)
+    ]
+
+
+STUDIES = Registry(
+    "study",
+    {
+        "first_slice": first_slice,
+        "displacement": displacement,
+        "edge_removal": edge_removal,
+        "centrality_cost": centrality_cost,
+    },
+)
+
+OWN_STUDIES = {"sampling_priors": "lethe_lib.study.sampling_priors"}
+"""Studies that are not lists of runs: name -> module with its own ``add_arguments`` and ``main``."""

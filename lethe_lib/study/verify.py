@@ -1,0 +1,67 @@
+"""``python -m lethe_lib verify``: recompute a random sample of the published records and compare.
+
+Two honest runs of one configuration agree to the last digit on one machine and one set of versions. On another
+processor or another build of the numerical libraries, float32 training drifts apart; ``--tolerance`` says how much
+difference still counts as agreement. Timings and memory are not compared.
+"""
+
+import argparse
+import json
+import math
+
+import pandas as pd
+
+from lethe_lib import paths
+from lethe_lib.seeding import numpy_generator
+from lethe_lib.study.records import TIMED, configuration, load_records
+from lethe_lib.study.runner import run
+from lethe_lib.study.studies import STUDIES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("study", nargs="*", help="published studies (default: all)")
+    parser.add_argument("--count", type=int, default=20, help="records to recompute (default: 20)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
+    parser.add_argument("--tolerance", type=float, default=0.02, help="largest difference, relative above 1 (0.02)")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command; 0 when every recomputed record agrees."""
+    names = arguments.study or [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()]
+    rows = pd.concat([load_records(name).assign(study=name) for name in names], ignore_index=True)
+    count = min(arguments.count, len(rows))
+    chosen = numpy_generator(arguments.seed, "verify").choice(len(rows), count, replace=False)
+    disagreements = 0
+    for number, row in enumerate(rows.iloc[sorted(chosen)].to_dict("records"), 1):
+        config = configuration(row["kind"], json.loads(row["config_json"]))
+        record = run(config)
+        worst, where = difference(row, record)
+        agrees = worst <= arguments.tolerance and record["status"] == row["status"]
+        disagreements += not agrees
+        verdict = "agrees" if agrees else "DIFFERS"
+        print(
+            f"{number}/{count} {verdict}: {row['study']} {config.key}, largest difference {worst:.2g} {where}",
+            flush=True,
+        )
+    print(f"{count - disagreements} of {count} records agree within {arguments.tolerance}")
+    return 1 if disagreements else 0
+
+
+def difference(row: dict, record: dict) -> tuple[float, str]:
+    """The largest difference between a published row and a fresh record, and the metric where it occurs.
+
+    Absolute below one, relative above; timings left out; infinite where one side has a number and the other has none.
+    """
+    worst, where = 0.0, ""
+    for name, value in record["metrics"].items():
+        if name in TIMED:
+            continue
+        published = row.get(name, math.nan)
+        if math.isnan(value) and math.isnan(published):
+            continue
+        gap = abs(value - published) / max(1.0, abs(published))
+        gap = math.inf if math.isnan(gap) else gap
+        if gap > worst:
+            worst, where = gap, f"in {name}"
+    return worst, where

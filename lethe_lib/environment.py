@@ -11,7 +11,8 @@ import os
 def prepare_environment() -> None:
     """Set what is not set already in the process environment, which kernels and worker processes inherit.
 
-    A drawing backend is taken away, since a kernel that inherits one shows no figures in its notebook.
+    A drawing backend is taken away, since a kernel that inherits one shows no figures in its notebook. PyTorch Geometric
+    imports a progress bar for notebooks, which warns in every kernel that widgets are not installed; they are not wanted.
     """
     threads = os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["NUMBA_NUM_THREADS"] = threads
@@ -21,3 +22,6 @@ def prepare_environment() -> None:
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     os.environ.pop("MPLBACKEND", None)
+    given, ignored = os.environ.get("PYTHONWARNINGS", ""), "ignore:IProgress not found"
+    if ignored not in given:
+        os.environ["PYTHONWARNINGS"] = f"{given},{ignored}" if given else ignored

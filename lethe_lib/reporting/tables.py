@@ -1,0 +1,101 @@
+"""Small tables that screen readers can follow: a caption, header cells with a scope, the same bytes each time."""
+
+from collections.abc import Mapping
+from html import escape
+from numbers import Real
+
+import pandas as pd
+from IPython.display import display
+
+from lethe_lib.bmp import FORMS
+from lethe_lib.errors import InputError
+from lethe_lib.reporting.claims import CLAIMS, Finding
+from lethe_lib.reporting.glue import as_text, interval_text
+
+MOST_ROWS = 20
+
+
+class Table:
+    """A data frame as a notebook shows it: HTML for the page, plain text for comparison with the published output.
+
+    Args:
+        frame: at most 20 rows; its index is dropped, its first column becomes the row headers.
+        caption: one sentence that says what the rows are.
+        digits: significant digits of numbers that are not counts.
+
+    Raises:
+        InputError: for more than 20 rows; a longer table belongs in a figure or a file.
+    """
+
+    def __init__(self, frame: pd.DataFrame, caption: str, digits: int = 3):
+        if len(frame) > MOST_ROWS:
+            raise InputError(f"a table of {len(frame)} rows is too long to read: show at most {MOST_ROWS}")
+        self.caption = caption
+        self.columns = [str(column) for column in frame.columns]
+        self.rows = [[_cell(value, digits) for value in row] for row in frame.itertuples(index=False, name=None)]
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
+        body = "".join(
+            f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
+            for first, *rest in self.rows
+        )
+        return (
+            f'<table class="table"><caption>{escape(self.caption)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def __repr__(self) -> str:
+        lines = [" | ".join(cells) for cells in (self.columns, *self.rows)]
+        return "\n".join([self.caption, *lines])
+
+
+def _cell(value: object, digits: int) -> str:
+    if value is None or (isinstance(value, Real) and pd.isna(value)):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return as_text(value, digits) if isinstance(value, Real) else str(value)
+
+
+def show_table(frame: pd.DataFrame, caption: str, digits: int = 3) -> None:
+    """Display ``frame`` as a :class:`Table`."""
+    display(Table(frame, caption, digits))
+
+
+def claims_table(findings: Mapping[str, Finding]) -> pd.DataFrame:
+    """One row per claim with its statement, what was measured and the verdict.
+
+    Args:
+        findings: claim id -> finding, in the order in which to list them.
+
+    Returns:
+        a data frame with the columns Claim, Statement, Effect, Interval, Verdict, What was found, and, when a finding
+        has them, the verdicts under the ratio and the odds form.
+
+    Raises:
+        InputError: for an id that no claim has.
+    """
+    rows = []
+    for name, finding in findings.items():
+        row = {
+            "Claim": name,
+            "Statement": CLAIMS[name].sentence,
+            "Effect": "" if finding.effect is None else as_text(finding.effect),
+            "Interval": "" if finding.interval is None else interval_text(finding.interval),
+            "Verdict": finding.verdict,
+        }
+        if any(other.by_form for other in findings.values()):
+            row |= {f"{form.capitalize()} form": (finding.by_form or {}).get(form, "") for form in FORMS}
+        rows.append(row | {"What was found": finding.detail})
+    return pd.DataFrame(rows)
+
+
+def show_claims(findings: Mapping[str, Finding], caption: str = "Claims, what was measured, and our verdicts.") -> None:
+    """Display the findings of a chapter as a table, failed claims beside the others.
+
+    Args:
+        findings: claim id -> finding.
+        caption: of the table.
+    """
+    show_table(claims_table(findings), caption)

@@ -35,7 +35,7 @@ def excess_over_gold(
     golds: Mapping[Hashable, Sequence[Run]],
     same: bool = False,
     seed: int = 0,
-    replicates: int = 2000,
+    replicates: int = 1000,
     level: float = 0.95,
 ) -> dict[str, float]:
     """The excess AUC of a method over Gold, with a bootstrap interval over seeds, runs and pairs.

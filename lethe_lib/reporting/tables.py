@@ -10,7 +10,7 @@ from IPython.display import display
 from lethe_lib.bmp import FORMS
 from lethe_lib.errors import InputError
 from lethe_lib.reporting.claims import CLAIMS, Finding
-from lethe_lib.reporting.glue import as_text, interval_text
+from lethe_lib.reporting.glue import as_text, glue_claim, interval_text
 
 MOST_ROWS = 20
 
@@ -99,3 +99,20 @@ def show_claims(findings: Mapping[str, Finding], caption: str = "Claims, what wa
         caption: of the table.
     """
     show_table(claims_table(findings), caption)
+
+
+def check_claim(claim_id: str) -> Finding:
+    """Run the check of one claim, show estimand, threshold and outcome, and make the outcome available to the prose.
+
+    Args:
+        claim_id: for example ``L07``.
+
+    Returns:
+        The finding, whose verdict is one of ``VERDICTS``; a claim that fails is a finding like any other.
+    """
+    claim = CLAIMS[claim_id]
+    finding = claim.check()
+    glue_claim(claim, finding)
+    estimand, threshold = claim.estimand.rstrip("."), claim.threshold.rstrip(".")
+    show_claims({claim_id: finding}, caption=f"Estimand: {estimand}. Threshold: {threshold}.")
+    return finding

@@ -1,0 +1,388 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# (ch-accuracy-is-blind)=
+# # Accuracy is blind
+#
+# :::{admonition} In this chapter
+# **Question.** If a model has forgotten edges, or has not, does its accuracy show it? And if not, do link-inference
+# attacks?
+#
+# **At the end you can say** how little retraining without edges changes accuracy, how far two exactly retrained models lie
+# apart, and what three attacks see on the retained graph that a model without any training would not show as well.
+#
+# **Run time.** About a minute on a CPU. **Data.** A generated graph, computed here, and published records of Cora,
+# CiteSeer, PubMed, DBLP, Photo and Computers.
+# :::
+#
+# ## Claims
+#
+# :::{prf:conjecture} L02
+# :label: claim-l02
+# Removing up to 50 % of the edges and retraining moves test accuracy by less than 5 %.
+# :::
+#
+# The claim is one of the Lethe benchmark {cite:p}`lethe2026`, which concludes that accuracy cannot judge unlearning.
+
+# %% [markdown]
+# ## Setting
+#
+# A model $f_\theta$ is trained on a graph $G$. A request names a set $E_f$ of edges to forget, and
+# $G_r = G \setminus E_f$ is the **retained graph**: the same nodes, features and labels. Every answer to the request is
+# judged on $G_r$. Beside any method stand the controls:
+#
+# - **Original**: $f_\theta$ as trained, still answering on $G$.
+# - **Gold**: trained again from scratch on $G_r$, same architecture, schedule and training nodes. The exact answer.
+# - **UtU**: $f_\theta$ unchanged, answering on $G_r$ {cite:p}`tan2024utu`. Whatever it achieves, unlinking alone achieves.
+# - **Untrained**: random weights on $G_r$. What it shows is read off the graph.
+#
+# **Threat model.** The adversary knows the retained graph and all features, asks the released model for its outputs, and
+# wants to tell forgotten edges from pairs that never were edges. Three attacks do so: LinkTeller, by the influence of one
+# node's features on another's output {cite:p}`wu2022linkteller`; Link Stealing, by the distance of two posteriors
+# {cite:p}`he2021stealing`; and E-UMIA, an attack on nodes near the request, by their loss. Each gives a score that is
+# higher for likelier members, and its signed AUC,
+#
+# $$\mathrm{AUC} = \Pr(s_+ > s_-) + \tfrac12 \Pr(s_+ = s_-).$$ (eq-signed-auc)
+#
+# One half is **not** the ideal. Forgotten edges join similar nodes that often stay near each other in $G_r$, so even Gold is
+# above it. The yardstick is the excess over Gold,
+#
+# $$\Delta = \mathrm{AUC}_{\text{method}} - \overline{\mathrm{AUC}}_{\text{Gold}}.$$ (eq-excess)
+
+# %% tags=["parameters"]
+dataset: str = "synthetic"  # graph of the live experiment, any name that load_graph takes
+backbone: str = "gcn"  # backbone of the live experiment
+method: str = "fine_tuning"  # unlearner of the live experiment
+seed: int = 0  # seed of the split, the training and the sets
+fraction: float = 0.05  # share of the edges to forget in the live attacks
+preset: str = "corrected"  # corrected or published
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from torch_geometric.data import Data
+
+from lethe_lib.attacks import ATTACKS, attack
+from lethe_lib.data import canonical, load_graph
+from lethe_lib.evaluation import accuracy, posterior_distance
+from lethe_lib.models import predict, propagation, train
+from lethe_lib.reporting import (
+    PALETTE,
+    check_claim,
+    check_parameters,
+    glue_number,
+    provenance,
+    show_source,
+    show_table,
+    use_style,
+)
+from lethe_lib.reporting.claims_accuracy_is_blind import accuracy_changes
+from lethe_lib.structure import forget_set, remove_edges
+from lethe_lib.study import load_records
+from lethe_lib.unlearning import UNLEARNERS, unlearn
+from lethe_lib.unlearning.controls import retrain_from_scratch
+
+check_parameters(globals())
+UNLEARNERS[method]
+use_style()
+TITLES = {
+    "cora": "Cora",
+    "citeseer": "CiteSeer",
+    "pubmed": "PubMed",
+    "dblp": "DBLP",
+    "photo": "Photo",
+    "computers": "Computers",
+}
+METHODS = {
+    "original": "Original on G",
+    "utu": "UtU",
+    "fine_tuning": "Fine-tuning",
+    "gold": "Gold",
+    "untrained": "Untrained",
+}
+ATTACK_TITLES = {"link_teller": "LinkTeller", "link_stealing": "Link Stealing", "e_umia": "E-UMIA"}
+
+
+# %% [markdown]
+# ## Tiny example
+#
+# Two triangles, $\{0, 1, 2\}$ of class 0 and $\{3, 4, 5\}$ of class 1, joined by the edge $2 - 3$. Let the model smooth the
+# class indicators once, $Z = P Y$. With self-loops node 2 has degree 4, its fellows 3, so
+#
+# $$Z_2 = \Big(\tfrac{1}{\sqrt{12}} + \tfrac{1}{\sqrt{12}} + \tfrac14,\; \tfrac14\Big).$$
+#
+# Remove the bridge: degree 3, $Z_2 = (1, 0)$. The answer of node 2 moves a good deal and its predicted class does not:
+# accuracy is 1 before and after. It looks at the largest entry alone, and one edge seldom changes which entry that is.
+
+# %%
+pairs = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
+labels = torch.tensor([0, 0, 0, 1, 1, 1])
+triangles = canonical(Data(x=torch.eye(2)[labels], edge_index=pairs, y=labels), "two triangles")
+apart = remove_edges(triangles, torch.tensor([[2], [3]]))
+before = propagation(triangles, "sym", triangles.x) @ triangles.x
+after = propagation(apart, "sym", apart.x) @ apart.x
+assert torch.allclose(before[2], torch.tensor([2 / 12**0.5 + 1 / 4, 1 / 4]))
+assert torch.allclose(after[2], torch.tensor([1.0, 0.0]))
+assert torch.equal(before.argmax(1), labels) and torch.equal(after.argmax(1), labels)
+show_table(
+    pd.DataFrame(
+        {
+            "node": range(6),
+            "class 0, with bridge": before[:, 0].tolist(),
+            "class 1, with bridge": before[:, 1].tolist(),
+            "class 0, without": after[:, 0].tolist(),
+            "class 1, without": after[:, 1].tolist(),
+        }
+    ),
+    "Outputs of the two triangles with and without the edge 2-3: they move, the predicted classes do not.",
+)
+
+# %% [markdown]
+# ## Method
+#
+# Gold is the training routine of the original, run on the retained graph:
+
+# %%
+show_source(retrain_from_scratch)
+
+# %% [markdown]
+# The method of the live experiment is set by a parameter. It is given the model, the graph and the pairs, and its result
+# says how it went:
+
+# %%
+show_source(UNLEARNERS[method].run)
+
+# %% [markdown]
+# **Differences from the paper**
+#
+# 1. Preset `corrected` trains to convergence on the validation nodes and draws the split from the seed. The published
+#    schedule stops after 100 epochs and uses one split for all seeds; preset `published` reproduces it.
+# 2. Methods read training labels only, on the retained graph. The published code takes one optimiser step on all nodes near
+#    the request, test nodes with their labels included, on the graph that still holds the edges.
+# 3. LinkTeller is an exact derivative in double precision over both directions and all forgotten pairs. The published form
+#    is a finite difference in single precision in one direction over at most 500 pairs.
+# 4. Link Stealing reports a signed AUC. Folding, $\max(\mathrm{AUC}, 1 - \mathrm{AUC})$, hides which way an attack points.
+# 5. E-UMIA reports an AUC. The published number under that name is an accuracy.
+#
+# ## Experiment
+
+# %%
+data = load_graph(dataset)
+original = train(data, backbone, seed=seed, preset=preset)
+split = original.training_run.split
+low = forget_set(data, "low", fraction, seed)
+runs = {
+    name: unlearn(name, original, data, low, seed, preset) for name in ("original", "utu", method, "gold", "untrained")
+}
+other_gold = unlearn("gold", original, data, low, seed + 1000, preset)
+rows = []
+for name, result in runs.items():
+    served = data if result.serves == "original" else result.request.retained
+    logits = predict(result.model, served)
+    gold_logits = predict(runs["gold"].model, result.request.retained)
+    row = {
+        "method": METHODS.get(name, name),
+        "status": result.status,
+        "test accuracy": accuracy(logits, data.y, split.test),
+    }
+    row["distance to Gold"] = float(posterior_distance(logits, gold_logits).mean())
+    for key in ATTACKS:
+        row[ATTACK_TITLES.get(key, key)] = attack(key, result.model, data, low, seed, preset, query=result.serves).auc
+    rows.append(row)
+live = pd.DataFrame(rows)
+gold_distance = float(posterior_distance(gold_logits, predict(other_gold.model, other_gold.request.retained)).mean())
+glue_number("gold_distance", gold_distance, 2)
+show_table(
+    live,
+    f"Live graph, {low.shape[1]} pairs of the low set forgotten: accuracy, mean total variation of the posteriors to Gold, "
+    "and AUC of the three attacks.",
+)
+
+# %% [markdown]
+# Two Golds that differ only in their initial weights and dropout lie {glue:text}`gold_distance` apart in total variation,
+# which is the floor below which no method can be told from an exact answer.
+#
+# ## Results
+#
+# ### Accuracy after retraining without edges
+
+# %% mystnb={"figure": {"name": "fig-accuracy", "caption": "Accuracy hardly notices a few percent of the edges, and loses some points at one half. Mean change over seeds after retraining, 95 % intervals, six graphs; the dotted lines mark five points."}, "image": {"alt": "Six panels, one per graph, of the change in test accuracy against the share of edges removed, for random, low and high sets. Lines stay near zero up to a tenth of the edges and fall by a few points towards one half."}} tags=["hide-input"]
+changes = accuracy_changes()
+names = [name for name in TITLES if name in set(changes["data"])]
+fig, axes = plt.subplots(2, 3, figsize=(9, 5), sharex=True, sharey=True)
+for ax, name in zip(axes.flat, names, strict=False):
+    for colour, kind in zip(PALETTE, ("random", "low", "high"), strict=False):
+        part = changes[(changes["data"] == name) & (changes["forget"] == kind)].sort_values("fraction")
+        shares, middle = 100 * part["fraction"], 100 * part["change"]
+        errors = 100 * np.array([part["change"] - part["low"], part["high"] - part["change"]])
+        ax.errorbar(shares, middle, yerr=errors, fmt="o-", color=colour, label=kind, markersize=4, capsize=2)
+    for limit in (-5, 5):
+        ax.axhline(limit, color="0.5", linestyle=":")
+    ax.axhline(0, color="0.7", linewidth=0.8)
+    ax.set(title=TITLES[name])
+fig.supxlabel("edges removed, %")
+fig.supylabel("change of test accuracy, points")
+axes.flat[0].legend(title="forget set")
+plt.show()
+
+# %%
+half = changes[changes["fraction"] == changes["fraction"].max()]
+table = half.pivot(index="data", columns="forget", values="change").loc[names, ["random", "low", "high"]]
+show_table(
+    (100 * table)
+    .reset_index()
+    .set_axis(["graph", "random", "low", "high"], axis=1)
+    .assign(graph=[TITLES[n] for n in names]),
+    "Mean change of test accuracy in points when half of the edges are removed and the model is retrained.",
+    digits=2,
+)
+finding = check_claim("L02")
+
+# %% [markdown]
+# {glue:text}`L02_detail` At the size of a forget request, 5 % of the edges, the exact answer and the original cannot be told
+# apart by accuracy.
+#
+# ### The attacks, beside their controls
+#
+# The published records hold five methods, three seeds, and three Golds for every seed. What matters in each row is not its
+# distance from one half but from the Gold and Untrained rows of the same panel.
+
+# %% mystnb={"figure": {"name": "fig-attacks", "caption": "On the retained graph LinkTeller gives Gold, UtU, Fine-tuning and an untrained model the same AUC: it reads the graph, not the model. Preset corrected, means over three seeds; the original answers on the graph that still holds the edges."}, "image": {"alt": "Grid of panels, attacks by forget sets low and high, with one row of points per graph. For LinkTeller all points but Original coincide. For Link Stealing UtU, Fine-tuning and Gold coincide and Untrained differs. For E-UMIA all are near one half."}} tags=["hide-input"]
+records = load_records("first_slice")
+chosen = records[records["preset"] == "corrected"]
+fig, axes = plt.subplots(3, 2, figsize=(9, 8.5), sharex=True, sharey=True)
+MARKERS = dict(zip(METHODS, ("s", "o", "^", "D", "x"), strict=True))
+for line, key in zip(axes, ATTACK_TITLES, strict=True):
+    for ax, kind in zip(line, ("low", "high"), strict=True):
+        means = chosen[chosen["forget"] == kind].groupby(["data", "method"])[f"{key}_auc"].mean().unstack().loc[names]
+        for colour, (name, title) in zip(PALETTE, METHODS.items(), strict=False):
+            ax.plot(means[name], range(len(names)), MARKERS[name], color=colour, label=title, markersize=7, alpha=0.85)
+        ax.axvline(0.5, color="0.6", linestyle="--", linewidth=1)
+        ax.set(title=f"{ATTACK_TITLES[key]}, {kind} set")
+        ax.set_yticks(range(len(names)), [TITLES[name] for name in names])
+axes[0, 0].invert_yaxis()
+for ax in axes[-1]:
+    ax.set_xlabel("AUC, signed")
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+plt.show()
+
+# %%
+excess = load_records("first_slice_excess")
+part = excess[(excess["preset"] == "corrected") & excess["method"].isin(["utu", "fine_tuning", "untrained", "gold"])]
+part = part[part["forget"].isin(["low", "high"])]
+worst = part.loc[part.groupby(["method", "attack"])["excess"].apply(lambda values: values.abs().idxmax())]
+show_table(
+    pd.DataFrame(
+        {
+            "method": worst["method"].map(METHODS),
+            "attack": worst["attack"].map(ATTACK_TITLES),
+            "graph": worst["data"].map(TITLES),
+            "set": worst["forget"],
+            "AUC": worst["auc"],
+            "Gold": worst["gold_auc"],
+            "excess": worst["excess"],
+            "low": worst["excess_low"],
+            "high": worst["excess_high"],
+        }
+    ),
+    "Largest excess over Gold of every method and attack over twelve settings, with bootstrap intervals over pairs and seeds.",
+)
+unlinked = part[part["method"] == "utu"]["excess"].abs().max()
+teller = part[(part["method"] == "untrained") & (part["attack"] == "link_teller")]["excess"].abs().max()
+glue_number("unlinked_excess", unlinked, 2)
+glue_number("untrained_teller_excess", teller, 2)
+
+# %% [markdown]
+# Unlinking alone already lies within {glue:text}`unlinked_excess` of Gold in every setting and attack. For LinkTeller even an
+# untrained model lies within {glue:text}`untrained_teller_excess`: on the retained graph its score tells which pairs are
+# still joined by short paths. These attacks, used in this way, cannot rank unlearners, because there is hardly anything
+# between the original's weights and the exact answer that they see. That is a finding about the attacks, not about the
+# methods; later parts ask the question so that structure cannot answer it.
+#
+# ### The published form beside the corrected one
+
+# %%
+low_rows = records[records["forget"].isin(["low", "high"]) & (records["method"] == "utu")]
+both = low_rows.groupby(["data", "forget", "preset"])[
+    ["link_teller_auc", "link_stealing_auc_folded", "accuracy_test"]
+].mean()
+both = both.unstack("preset").loc[names].reset_index()
+both.columns = [" ".join(str(part) for part in column if part) for column in both.columns]
+show_table(
+    pd.DataFrame(
+        {
+            "graph": both["data"].map(TITLES),
+            "set": both["forget"],
+            "LinkTeller, corrected": both["link_teller_auc corrected"],
+            "published": both["link_teller_auc published"],
+            "Link Stealing folded, corrected": both["link_stealing_auc_folded corrected"],
+            "published ": both["link_stealing_auc_folded published"],
+            "accuracy, corrected": both["accuracy_test corrected"],
+            "published  ": both["accuracy_test published"],
+        }
+    ),
+    "UtU under both presets, means over three seeds.",
+)
+
+# %% [markdown]
+# ## What would change our mind
+#
+# L02 would fail on a graph whose labels live in the edges and not in the features, and it is close to failing wherever half
+# of the edges carry much of the information; six graphs are not all graphs. The attacks would tell methods apart if the
+# adversary could put the pair back into the query graph, could compare the model before and after, or could compare many
+# models trained with and without the same edge.
+#
+# ## Summary
+#
+# - L02, accuracy within five points at up to half of the edges: {glue:text}`L02_verdict`; the largest mean change is
+#   {glue:text}`L02_effect`, interval {glue:text}`L02_interval`.
+# - At 5 % of the edges accuracy cannot tell an original from a retrained model.
+# - Two exact answers differ too: the distance between two Golds is the floor of every comparison.
+# - The ideal AUC is Gold's, not one half.
+# - On the retained graph LinkTeller reads the graph: an untrained model gets the same AUC.
+# - Unlinking alone is as good as retraining in the eyes of all three attacks.
+#
+# ## Exercises
+#
+# :::{exercise}
+# :label: ex-blind-method
+# Execute this chapter with a method of your own. What must you register, and where does its row appear?
+# :::
+#
+# :::{solution} ex-blind-method
+# :class: dropdown
+# Register an `Unlearner` in `UNLEARNERS` in the module that your notebook imports, or copy `fine_tuning.py`, add its line to
+# the registry, and run `python -m lethe_lib chapters 07_accuracy_is_blind -p method yours`. The live table gets its row.
+# :::
+#
+# :::{exercise}
+# :label: ex-blind-folding
+# On the high set of Cora an untrained model may score far below one half with Link Stealing. What does folding make of it?
+# :::
+#
+# :::{solution} ex-blind-folding
+# :class: dropdown
+# A value as far above one half: a model that knows nothing would look like the leakiest of all.
+# :::
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+provenance(
+    {"dataset": dataset, "backbone": backbone, "method": method, "seed": seed, "fraction": fraction, "preset": preset},
+    graphs=[data],
+)

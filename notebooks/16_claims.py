@@ -1,0 +1,170 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# (ch-claims)=
+# # Every claim and its verdict
+#
+# :::{admonition} In this chapter
+# **Question.** Which published statements about privacy in graph neural networks survive a check?
+#
+# **At the end you can say** for every claim checked so far what was measured, how large it is, and what we conclude.
+#
+# **Run time.** Under a minute on a CPU. **Data.** The claim objects of the other chapters: exact enumeration, and published
+# records of six real graphs.
+# :::
+#
+# ## Claims
+#
+# A claim is an object of the library: an id, a sentence, its source, an estimand, a threshold that was fixed before looking,
+# and a check that computes the finding. This page runs every check again. Ids beginning with B come from the paper on
+# Bayesian Membership Privacy {cite:p}`yildirim2026bmp`, with L from the Lethe benchmark {cite:p}`lethe2026`, with O from us.
+# A failed claim stays in the table as failed.
+#
+# ## Setting
+#
+# The verdicts are `holds`, `fails`, `inconclusive` (the interval does not decide) and `not testable here` (data or means
+# are missing). Claims about Bayesian Membership Privacy have a verdict for each of its two forms; the overall verdict says
+# how the statement fares as it is printed.
+
+# %% tags=["parameters"]
+only: str = ""  # first letters of the ids to check, for example "L"; empty for all
+
+# %% tags=["hide-input"]
+import warnings
+
+warnings.filterwarnings("ignore", message="IProgress not found")  # no progress bars here
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from lethe_lib.reporting import (
+    CLAIMS,
+    PALETTE,
+    VERDICTS,
+    Claim,
+    check_parameters,
+    claims_table,
+    glue_number,
+    glue_text,
+    provenance,
+    show_source,
+    show_table,
+    use_style,
+)
+
+check_parameters(globals())
+use_style()
+
+# %% [markdown]
+# ## Tiny example
+#
+# One claim, by hand: what its object says before any number is looked at.
+
+# %%
+example = CLAIMS["L07"]
+show_table(
+    pd.DataFrame(
+        {
+            "field": ["id", "sentence", "source", "estimand", "threshold", "chapter"],
+            "value": [
+                getattr(example, name) for name in ("id", "sentence", "source", "estimand", "threshold", "chapter")
+            ],
+        }
+    ),
+    "The claim L07.",
+)
+
+# %% [markdown]
+# ## Method
+
+# %%
+show_source(Claim)
+
+# %% [markdown]
+# ## Experiment
+#
+# All checks, one after the other. Each returns a finding; a check that cannot find its records is an error, not a verdict.
+
+# %%
+findings = {name: claim.check() for name, claim in CLAIMS.items() if name.startswith(only)}
+assert findings, "no claim begins with these letters"
+assert all(finding.verdict in VERDICTS for finding in findings.values())
+counts = pd.Series([finding.verdict for finding in findings.values()]).value_counts().reindex(VERDICTS, fill_value=0)
+glue_number("claims_checked", int(counts.sum()))
+for verdict, count in counts.items():
+    glue_number(f"claims_{verdict.replace(' ', '_')}", int(count))
+
+# %% [markdown]
+# ## Results
+#
+# Of {glue:text}`claims_checked` claims checked so far, {glue:text}`claims_holds` hold as printed,
+# {glue:text}`claims_fails` fail, {glue:text}`claims_inconclusive` are inconclusive and
+# {glue:text}`claims_not_testable_here` cannot be tested here.
+
+# %% mystnb={"figure": {"name": "fig-verdicts", "caption": "How the claims fare, by source. B: Bayesian Membership Privacy, L: Lethe benchmark, O: our own."}, "image": {"alt": "Stacked horizontal bars, one per source, with the number of claims that hold, fail or are inconclusive."}} tags=["hide-input"]
+frame = pd.DataFrame({"source": [name[0] for name in findings], "verdict": [f.verdict for f in findings.values()]})
+table = frame.value_counts().unstack(fill_value=0).reindex(columns=VERDICTS, fill_value=0)
+fig, ax = plt.subplots(figsize=(7, 2.6))
+left = 0
+for colour, verdict in zip((PALETTE[2], PALETTE[3], PALETTE[1], PALETTE[7]), VERDICTS, strict=True):
+    ax.barh(table.index, table[verdict], left=left, color=colour, label=verdict)
+    left = left + table[verdict]
+ax.invert_yaxis()
+ax.set(xlabel="claims", ylabel="source")
+fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+plt.show()
+
+# %%
+CHAPTER_TITLES = {claim.chapter: claim.chapter.split("_", 1)[1].replace("_", " ") for claim in CLAIMS.values()}
+for chapter in dict.fromkeys(CLAIMS[name].chapter for name in findings):
+    part = {name: finding for name, finding in findings.items() if CLAIMS[name].chapter == chapter}
+    show_table(claims_table(part), f"Claims of the chapter on {CHAPTER_TITLES[chapter]}.")
+
+# %%
+for name, finding in findings.items():
+    glue_text(f"verdict_{name}", finding.verdict)
+
+# %% [markdown]
+# The evidence stands in the chapters: {ref}`ch-bmp-theory`, {ref}`ch-sampling-priors`, {ref}`ch-walk-centrality`,
+# {ref}`ch-accuracy-is-blind`.
+#
+# ## What would change our mind
+#
+# Each chapter says so for its own claims. In general: another reading of a vague sentence, other graphs, or an error in a
+# check. The checks are short functions; the table names the chapter where each is shown.
+#
+# ## Summary
+#
+# - {glue:text}`claims_checked` claims checked; {glue:text}`claims_holds` hold, {glue:text}`claims_fails` fail.
+# - The claims that are still to be checked are those on shadow models, on the other unlearning methods, on the attacks with
+#   all controls, and on the edge audit.
+#
+# ## Exercises
+#
+# :::{exercise}
+# :label: ex-claims-threshold
+# Choose a claim that fails. How far would its threshold have to move for it to hold, and would you accept that threshold?
+# :::
+#
+# :::{solution} ex-claims-threshold
+# :class: dropdown
+# The effect and its interval are in the table; a threshold beyond the interval's far end would make it hold. Whether that is
+# acceptable depends on what the claim is used for, which is why thresholds are fixed before looking.
+# :::
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+provenance({"only": only})

@@ -3,9 +3,16 @@
 ``bounds`` holds the parameters of each node, ``exact`` enumerates small laws, ``channels`` and ``examples`` are what to
 enumerate, ``region`` links parameters and attack errors, ``bayes`` has the optimal attack, ``composition`` and
 ``coupling`` what several releases and differential privacy imply, ``delta`` a variant that may fail, and ``properties``
-tests every stated property under both forms.
+tests every stated property under both forms. ``audit`` turns error counts of attacks into posteriors of the parameters.
 """
 
+from lethe_lib.bmp.audit import AUDITS, audit
+from lethe_lib.bmp.audit_exact import marginal_likelihood
+from lethe_lib.bmp.audit_mhaar import MhaarSettings, mhaar
+from lethe_lib.bmp.audit_pooled import PooledAudit, learnt_prior_scale, pooled_audit
+from lethe_lib.bmp.audit_pymc import PymcSettings, audit_model
+from lethe_lib.bmp.audit_quadrature import LEVELS, GridSettings, quadrature
+from lethe_lib.bmp.audit_result import STATUSES, Audit
 from lethe_lib.bmp.bayes import (
     bayes_error,
     bayes_test,
@@ -51,19 +58,29 @@ from lethe_lib.bmp.properties import PROPERTIES, Property, Tally, tally, tally_f
 from lethe_lib.bmp.region import ErrorRegion, count_parameters, error_region, smallest_parameters
 
 __all__ = [
+    "AUDITS",
     "FORMS",
+    "LEVELS",
     "PROPERTIES",
+    "STATUSES",
     "TARGETS",
+    "Audit",
     "Bounds",
     "Coupling",
     "DeltaRegion",
     "DifferentialNode",
     "ErrorRegion",
     "ExactNode",
+    "GridSettings",
+    "MhaarSettings",
     "NodeLaws",
     "Parameters",
+    "PooledAudit",
     "Property",
+    "PymcSettings",
     "Tally",
+    "audit",
+    "audit_model",
     "bayes_error",
     "bayes_test",
     "best_vertex",
@@ -87,13 +104,18 @@ __all__ = [
     "from_ratio",
     "independent_releases",
     "largest_advantage",
+    "learnt_prior_scale",
     "log_prior_odds",
+    "marginal_likelihood",
+    "mhaar",
     "mp_from_bmp",
     "node_laws",
+    "pooled_audit",
     "post_process",
     "posterior_interval",
     "prior_bounds",
     "publish",
+    "quadrature",
     "smallest_bayes_error",
     "smallest_deltas",
     "smallest_parameters",

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from lethe_lib.structure import walk_centrality
 from lethe_lib.study.configuration import Configuration, Measurement
 
 
+@lru_cache(maxsize=1)  # runs that differ in k alone follow one another
 def random_graph(edges: int, seed: int, mean_degree: int = 20) -> Data:
     """A uniform random graph with about ``edges`` edges (loops and doubles among the draws are dropped)."""
     generator = numpy_generator(seed, "random graph", edges)

@@ -18,12 +18,20 @@ from torch_geometric.data import Data
 from lethe_lib.errors import InputError, TrainingDiverged
 from lethe_lib.models import Backbone, predict
 from lethe_lib.registry import Registry
+from lethe_lib.unlearning.adv_neg_grad import ADV_NEG_GRAD
+from lethe_lib.unlearning.bad_teaching import BAD_TEACHING
 from lethe_lib.unlearning.controls import GOLD, ORIGINAL, UNTRAINED, NoSettings
 from lethe_lib.unlearning.fine_tuning import FINE_TUNING
+from lethe_lib.unlearning.fisher import FISHER
+from lethe_lib.unlearning.neg_grad import NEG_GRAD
 from lethe_lib.unlearning.request import CORRECTIVE, EDGE_REPLACE, PUBLISHED, EdgeForgetSpec, EdgeRequest
 from lethe_lib.unlearning.result import STATUSES, Unlearner, UnlearningResult
-from lethe_lib.unlearning.steps import StepEngine, StepLog
+from lethe_lib.unlearning.salun import SALUN
+from lethe_lib.unlearning.scrub import SCRUB
+from lethe_lib.unlearning.ssd import SSD
+from lethe_lib.unlearning.steps import StepEngine, StepLog, StepsDiverged, finite
 from lethe_lib.unlearning.unlink import UNLINK
+from lethe_lib.unlearning.unsir import UNSIR
 
 UNLEARNERS = Registry(
     "unlearner",
@@ -33,6 +41,14 @@ UNLEARNERS = Registry(
         "untrained": UNTRAINED,
         "utu": UNLINK,
         "fine_tuning": FINE_TUNING,
+        "neg_grad": NEG_GRAD,
+        "adv_neg_grad": ADV_NEG_GRAD,
+        "unsir": UNSIR,
+        "bad_teaching": BAD_TEACHING,
+        "scrub": SCRUB,
+        "fisher": FISHER,
+        "ssd": SSD,
+        "salun": SALUN,
     },
 )
 
@@ -59,7 +75,7 @@ def unlearn(
         data: the original graph, with the edges.
         forget: (2, n) pairs to forget; either direction of a pair stands for both.
         seed: seed of the method's own randomness (for ``gold``: of the new initial weights and dropout).
-        preset: ``corrected`` or ``published``.
+        preset: ``corrected`` or ``published``, or a further one that the method has.
         mapping: how the request becomes samples; None takes the method's own.
         **settings: fields of the method's settings that replace the preset's.
 
@@ -107,8 +123,13 @@ def unlearn(
         released, log = entry.run(released, request, chosen, seed)
     except TrainingDiverged as error:
         seconds = time.perf_counter() - start
-        return UnlearningResult(released.eval(), "diverged", str(error), seconds, StepLog(), request, entry.serves)
+        log = error.log if isinstance(error, StepsDiverged) else StepLog()
+        return UnlearningResult(released.eval(), "diverged", str(error), seconds, log, request, entry.serves)
     seconds = time.perf_counter() - start
+    if not finite(released):
+        reason = "a weight of the released model is not finite; the original was released in its place"
+        released = copy.deepcopy(model).eval()
+        return UnlearningResult(released, "diverged", reason, seconds, log, request, entry.serves)
     if entry.kind != "control":
         collapse = _collapse(model, released, request)
         if collapse:
@@ -139,6 +160,7 @@ __all__ = [
     "NoSettings",
     "StepEngine",
     "StepLog",
+    "StepsDiverged",
     "UnlearningResult",
     "Unlearner",
     "unlearn",

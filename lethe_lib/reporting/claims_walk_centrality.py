@@ -55,9 +55,9 @@ def check_cost() -> Finding:
     largest = records[records["edges"] == records["edges"].max()]
     ratio = float((largest["seconds"] / largest["products_seconds"]).mean())
     detail = (
-        f"Beside k sparse products, whose work is k|E| by construction, the time does not grow by more than a power of "
-        f"{high:.2f} of |E|; at {int(records['edges'].max()):,} edges it is {ratio:.2g} times theirs. The raw time grows as "
-        f"|E| to the power {np.mean(own):.2f}, as memory that no longer fits a cache slows both."
+        f"Beside k sparse products, whose work is k|E| by construction, the time grows as |E| to the power {slope:.2f}; at "
+        f"{int(records['edges'].max()):,} edges it is {ratio:.2g} times theirs. The raw seconds grow as |E| to the power "
+        f"{np.mean(own):.2f}: once vectors no longer fit a cache, both slow down."
     )
     return Finding(verdict, slope, (low, high), detail)
 

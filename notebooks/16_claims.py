@@ -125,6 +125,7 @@ for colour, verdict in zip((PALETTE[2], PALETTE[3], PALETTE[1], PALETTE[7]), VER
     left = left + table[verdict]
 ax.invert_yaxis()
 ax.set(xlabel="claims", ylabel="source")
+ax.xaxis.get_major_locator().set_params(integer=True)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()
 

@@ -129,7 +129,7 @@ ax.xaxis.get_major_locator().set_params(integer=True)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()
 
-# %%
+# %% tags=["full-width"]
 CHAPTER_TITLES = {claim.chapter: claim.chapter.split("_", 1)[1].replace("_", " ") for claim in CLAIMS.values()}
 for chapter in dict.fromkeys(CLAIMS[name].chapter for name in findings):
     part = {name: finding for name, finding in findings.items() if CLAIMS[name].chapter == chapter}

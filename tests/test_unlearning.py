@@ -382,8 +382,8 @@ def test_fine_tuning_stays_at_a_converged_optimum():
         2,
     )
     result = unlearn("fine_tuning", model, isolated, torch.tensor([[25], [26]]), optimiser="sgd", learning_rate=0.1)
-    change = max((a - b).abs().max() for a, b in zip(model.parameters(), result.model.parameters(), strict=True))
-    assert float(change) < 1e-5
+    pairs = zip(model.parameters(), result.model.parameters(), strict=True)
+    assert max(float((a - b).detach().abs().max()) for a, b in pairs) < 1e-5
 
 
 def test_fine_tuning_reads_only_the_retained_graph(graph, model):

@@ -5,9 +5,12 @@ from math import log
 
 import arviz as az
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from lethe_lib.bmp import (
     AUDITS,
@@ -22,6 +25,7 @@ from lethe_lib.bmp import (
     quadrature,
     smallest_parameters,
 )
+from lethe_lib.bmp.audit_pymc import _ring_points, load_pymc
 from lethe_lib.bmp.audit_quadrature import grid_edges, interpolation_matrix, marginal_tables
 from lethe_lib.bmp.examples import single
 from lethe_lib.errors import InputError
@@ -176,41 +180,63 @@ def test_symmetries(n_out, n_in, data):
     assert np.all(np.diff(result.ratio_quantiles, axis=2) > 0) and np.all(result.ratio_quantiles >= 0)
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.5])
-def test_calibration_of_the_quadrature(strength):
-    """Parameters from the prior, errors uniform on their region, binomial counts: intervals cover as they say."""
-    generator, n = numpy_generator(1, "calibration"), 3000
-    excess = np.abs(generator.normal(size=(n, 2)))
-    alpha, beta = (errors[0] for errors in error_region(*excess.T).draw(generator, 1))
-    keep = ~error_region(*(strength * excess.T)).contains(alpha, beta) if strength else np.ones(n, dtype=bool)
-    # Rejection of the inner region within fixed parameters would need several draws; one draw thins the prior by the
-    # share of the ring, so that share is given back as a weight.
-    weight = error_region(*excess.T).area
-    weight = weight / (weight - (error_region(*(strength * excess.T)).area if strength else 0))
-    positives, negatives = generator.binomial(30, alpha), generator.binomial(12, beta)
-    result = audit(30, positives, 12, negatives, 0.3, prior_scale=1.0, strength=strength, grid=64, draws=0)
-    for level in (0.05, 0.5, 0.95):
-        below = np.average((excess < result.quantile(level, "ratio"))[keep], weights=weight[keep], axis=0)
-        assert below == pytest.approx([level, level], abs=0.035)
+def test_learnt_strength_is_the_average_over_strengths():
+    """Evidence and mean by brute force: exact marginal likelihoods, averaged over s and weighted with the prior."""
+    counts, scale = (12, 3, 7, 2), 1.0
+    points, weights = np.polynomial.legendre.leggauss(14)
+    roots, shares = (points + 1) / 2, weights / 2
+    excess = 6.5 * roots**2
+    prior = 13 * roots * shares * np.exp(-0.5 * (excess / scale) ** 2) * np.sqrt(2 / np.pi) / scale
+    marginal = sum(
+        share * marginal_likelihood(excess[:, None], excess, counts, strength) for strength, share in zip(roots, shares)
+    )
+    joint = marginal * prior[:, None] * prior
+    result = one_audit(counts, strength="learnt", prior_scale=scale, grid=256)
+    assert result.evidence[0] == pytest.approx(joint.sum(), rel=2e-3)
+    mean = np.array([joint.sum(1) @ excess, joint.sum(0) @ excess]) / joint.sum()
+    assert result.mean("ratio")[0] == pytest.approx(mean, abs=3e-3)
 
 
 # Sampling methods
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.5])
+@pytest.mark.parametrize("strength", [0.0, 0.5, "learnt"])
 def test_mhaar_agrees(strength):
-    assert_agrees(one_audit([GOOD, USELESS], method="mhaar", strength=strength, draws=3000), strength)
+    assert_agrees(one_audit([GOOD, USELESS], method="mhaar", strength=strength, draws=3000), [GOOD, USELESS], strength)
 
 
 def test_pymc_agrees():
-    assert_agrees(one_audit([GOOD, USELESS], method="pymc", chains=2, draws=2000), 0.0)
+    assert_agrees(one_audit([GOOD, USELESS], method="pymc", chains=2, draws=2000), [GOOD, USELESS], 0.0)
 
 
-def assert_agrees(result, strength):
+def test_pymc_agrees_when_the_strength_is_learnt():
+    settings = {"chains": 2, "tune": 400, "draws": 1500, "target_accept": 0.8}
+    assert_agrees(one_audit(GOOD, method="pymc", strength="learnt", **settings), [GOOD], "learnt")
+
+
+def test_the_ring_of_the_pymc_model_averages_to_the_marginal_likelihood():
+    """Over a fine grid of (u, v), the weighted likelihood of the four triangles is the exact marginal likelihood."""
+    load_pymc()
+    parameters, square = pt.dscalars("left", "right", "strength"), pt.dvectors("u", "v")
+    points = _ring_points(*parameters, *square)
+    evaluate = pytensor.function([*parameters, *square], [part for point in points for part in point], mode="FAST_COMPILE")
+    grid = (np.arange(300) + 0.5) / 300
+    u, v = (side.ravel() for side in np.meshgrid(grid, grid))
+    for left, right, strength in ((1.3, 0.7, 0.6), (0.2, 3.0, 0.9), (2.0, 2.0, 0.05)):
+        values = evaluate(left, right, strength, u, v)
+        average = 0.0
+        for alpha, beta, share in zip(values[::3], values[1::3], values[2::3]):
+            assert error_region(left, right).contains(alpha, beta, 1e-12).all()
+            assert not error_region(strength * left, strength * right).contains(alpha, beta, -1e-12).any()
+            average += np.exp(share) * np.mean(binom.pmf(3, 12, alpha) * binom.pmf(2, 7, beta))
+        assert average == pytest.approx(marginal_likelihood(left, right, (12, 3, 7, 2), strength), rel=1e-5)
+
+
+def assert_agrees(result, counts, strength):
     """Means and quantiles within four Monte Carlo standard errors of the grid; the rest the same or not given."""
-    expected = one_audit([GOOD, USELESS], strength=strength, grid=256)
+    expected = one_audit(counts, strength=strength, grid=256)
     assert result.ok.all(), result.reason
-    for node in range(2):
+    for node in range(len(counts)):
         for side in range(2):
             draws = result.draws[:, :, node, side]
             error = draws.std() / np.sqrt(az.ess(draws))
@@ -279,6 +305,10 @@ def test_lower_bound_of_the_model_fails_for_the_best_attack():
     many, _ = planted(1000, 50)
     covered = [(one.quantile(0.05, "ratio") <= truth["ratio"]).mean() for one in (few, many)]
     assert covered[0] > 0.65 and covered[1] < 0.2
+    learnt, _ = planted(200, 50, strength="learnt")  # helps, but is no cure
+    fixed, _ = planted(200, 50)
+    covered = [(one.quantile(0.05, "ratio") <= truth["ratio"]).mean() for one in (fixed, learnt)]
+    assert covered[0] + 0.15 < covered[1] < 0.8
 
 
 def test_independent_output_leaves_no_excess():
@@ -344,7 +374,7 @@ def test_counts_that_the_prior_excludes_are_a_bad_fit():
         ({"method": "mhaar", "candidates": 1}, "2 candidates"),
         ({"method": "pymc", "target_accept": 1.0}, "target_accept"),
         ({"method": "pymc", "sampler": "gibbs"}, "nutpie or pymc"),
-        ({"method": "pymc", "strength": 0.5}, "pymc knows no strength"),
+        ({"strength": "weak"}, "a number in .0, 1. or 'learnt'"),
         ({"strength": 1.0}, "strength"),
         ({"prior_scale": 0.0}, "prior_scale"),
         ({"prior_scale": (1.0, 2.0, 3.0)}, "prior_scale"),

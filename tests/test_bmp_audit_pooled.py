@@ -65,6 +65,23 @@ def test_common_parameters_are_recovered_and_better_known_than_of_one_node():
     assert np.all(np.mean(widths, 0) < 0.5 * (single.quantile(0.95, "odds") - single.quantile(0.05, "odds")).mean(0))
 
 
+def test_one_learnt_strength_for_all_nodes():
+    """The best attack on every node: the pooled posterior of s goes up, and its parameters come down to the truth."""
+    generator = numpy_generator(3, "strong attacks")
+    positives, negatives = generator.binomial(60, 0.25, 40), generator.binomial(60, 0.25, 40)
+    fixed = pooled_audit(60, positives, 60, negatives, 0.5, grid=64)
+    learnt = pooled_audit(60, positives, 60, negatives, 0.5, strength="learnt", grid=64)
+    known = pooled_audit(60, positives, 60, negatives, 0.5, strength=0.9, grid=64)
+    assert fixed.strength == 0.0 and known.strength == 0.9 and learnt.strength > 0.85
+    assert fixed.log_evidence < learnt.log_evidence < known.log_evidence + 3
+    gap = [np.abs(one.mean - np.log(3)).max() for one in (learnt, fixed)]
+    assert gap[0] < gap[1]
+    # With one node, one strength for all is one strength for each.
+    alone = pooled_audit(30, 5, 12, 3, 0.4, strength="learnt", grid=64)
+    single = audit(30, 5, 12, 3, 0.4, strength="learnt", grid=64, draws=0)
+    assert alone.log_evidence == pytest.approx(np.log(single.evidence[0]), abs=1e-9)
+
+
 def test_order_of_nodes_does_not_matter():
     counts = np.array([(30, 5, 12, 3), (25, 9, 18, 5), (30, 5, 12, 3)])
     priors = np.array([0.3, 0.4, 0.3])

@@ -225,8 +225,11 @@ def test_propagation_sums():
     assert (mean[degree == 0] == 0).all()
     symmetric = scipy_propagation(data, "sym")
     assert abs(symmetric - symmetric.T).max() < 1e-15
-    with pytest.raises(InputError, match="choose sym, mean or sum"):
-        scipy_propagation(data, "row")
+    rows, columns = scipy_propagation(data, "row"), scipy_propagation(data, "col")
+    assert abs(rows.sum(1) - 1).max() < 1e-15 and abs(columns.sum(0) - 1).max() < 1e-15
+    assert (abs(rows - columns.T)).max() == 0 and (rows.indptr == symmetric.indptr).all()
+    with pytest.raises(InputError, match="choose sym, row, col, mean or sum"):
+        scipy_propagation(data, "max")
 
 
 def test_features_take_the_sparse_form_when_sparse():

@@ -156,6 +156,13 @@ def test_every_backbone_learns_its_sample(backbone, tiny):
     assert not model.training
 
 
+def test_no_epoch_leaves_the_initial_weights(tiny):
+    graph = training_graph(tiny, sample_nodes("uniform", tiny, 0.5, 0))
+    model, start = fit_shadow(graph, "gcn", 3, ShadowTraining(epochs=0)), build(graph, "gcn", 3, dropout=0.0)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), start.parameters(), strict=True))
+    assert not model.training
+
+
 # ---- the graphs of one model
 
 
@@ -328,6 +335,6 @@ def test_bad_requests_are_refused(tiny):
     with pytest.raises(InputError, match="distinct"):
         train_shadows(tiny, models=2, releases=())
     with pytest.raises(InputError, match="epochs"):
-        ShadowTraining(epochs=0)
+        ShadowTraining(epochs=-1)
     with pytest.raises(TrainingDiverged):
         train_shadows(tiny, models=2, training=ShadowTraining(epochs=5, learning_rate=1e38))

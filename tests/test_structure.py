@@ -285,7 +285,7 @@ def test_displacement_by_hand():
             super().__init__()
             self.scale = torch.nn.Parameter(torch.tensor(2.0))
 
-        def node_function(self, layer):
+        def node_function(self, layer, nodes=None):
             return lambda aggregated, own: torch.relu(self.scale * aggregated)
 
     model = Sums().train()

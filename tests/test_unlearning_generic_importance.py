@@ -266,11 +266,10 @@ def test_infinite_threshold_is_the_identity():
 
 
 @pytest.mark.parametrize("estimator", ["exact", "probes", "minibatch", "published"])
-@pytest.mark.parametrize("forget_importance", ["nodes", "edge_diff"])
-def test_weights_only_shrink_and_only_where_selected(estimator, forget_importance):
+@pytest.mark.parametrize("method", ["ssd", "ssd_edge_diff"])
+def test_weights_only_shrink_and_only_where_selected(estimator, method):
     data, model, pairs = small()
-    settings = {"estimator": estimator, "forget_importance": forget_importance, "target_share": 0.2}
-    result = unlearn("ssd", model, data, pairs[:, :1], **settings)
+    result = unlearn(method, model, data, pairs[:, :1], estimator=estimator, target_share=0.2)
     before, after = weights(model), weights(result.model)
     assert (after.abs() <= before.abs()).all() and (after * before >= 0).all()
     share = result.steps.rows[0]["selected_share"]
@@ -353,6 +352,6 @@ def test_importance_that_sets_share_a_node_use_its_sign():
 
 def test_settings_out_of_range_are_refused():
     data, model, pairs = small()
-    for settings in ({"target_share": 1.0}, {"reference": "both"}, {"forget_importance": "edges"}):
+    for settings in ({"target_share": 1.0}, {"reference": "both"}):
         with pytest.raises(InputError):
             unlearn("ssd", model, data, pairs, **settings)

@@ -14,9 +14,20 @@ from torch_geometric.data import Data
 
 from lethe_lib.attacks.auc import Difference, auc, auc_interval, paired_difference, placements
 from lethe_lib.attacks.e_umia import E_UMIA
+from lethe_lib.attacks.global_threshold import global_threshold_test
+from lethe_lib.attacks.likelihood_ratio import likelihood_ratio, unit_status
 from lethe_lib.attacks.link_stealing import LINK_STEALING
 from lethe_lib.attacks.link_teller import LINK_TELLER, link_teller_influence
+from lethe_lib.attacks.node_membership import (
+    ErrorCounts,
+    bayes_rule_test,
+    best_threshold_test,
+    count_errors,
+    likelihood_ratio_test,
+)
 from lethe_lib.attacks.pairs import NEGATIVES
+from lethe_lib.attacks.posterior_features import PosteriorFeaturesSettings, posterior_features_attack
+from lethe_lib.attacks.rates import advantage, tpr_at_fpr, unit_auc
 from lethe_lib.attacks.result import Attack, AttackResult
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
@@ -92,10 +103,23 @@ __all__ = [
     "Attack",
     "AttackResult",
     "Difference",
+    "ErrorCounts",
+    "PosteriorFeaturesSettings",
+    "advantage",
     "attack",
     "auc",
     "auc_interval",
+    "bayes_rule_test",
+    "best_threshold_test",
+    "count_errors",
+    "global_threshold_test",
+    "likelihood_ratio",
+    "likelihood_ratio_test",
     "link_teller_influence",
     "paired_difference",
     "placements",
+    "posterior_features_attack",
+    "tpr_at_fpr",
+    "unit_auc",
+    "unit_status",
 ]

@@ -32,7 +32,9 @@ from lethe_lib.models.gcn import GCN
 from lethe_lib.models.gin import GIN
 from lethe_lib.models.propagation import dense_features, project
 from lethe_lib.models.sage import GraphSAGE
-from lethe_lib.models.sgc import SGC
+from lethe_lib.models.sgc import SGC, ColSGC, RowSGC
+from lethe_lib.unlearning.gnn_delete import DeletionNetwork, DeletionSGC
+from lethe_lib.unlearning.memoriser import MemorisingNetwork
 
 MEMORY_BUDGET = 256 * 2**20
 """Bytes that the working arrays of one chunk of pairs may take, roughly."""
@@ -43,8 +45,18 @@ FEATURE_READERS: dict[type, Callable[[Backbone], list[nn.Linear]]] = {
     GIN: lambda model: [model.first[0]],
     GraphSAGE: lambda model: [model.neighbours[0], model.own[0]],
     SGC: lambda model: [model.head],
+    RowSGC: lambda model: [model.head],
+    ColSGC: lambda model: [model.head],
+    DeletionNetwork: lambda model: feature_readers(model.base),
+    DeletionSGC: lambda model: [model.base.head],
+    MemorisingNetwork: lambda model: feature_readers(model.base),
 }
 """The linear maps through which a backbone reads the features, where nothing else reads them."""
+
+
+def feature_readers(model: Backbone) -> list[nn.Linear]:
+    """The maps of ``FEATURE_READERS`` for a model; none where it is not known what reads its features."""
+    return FEATURE_READERS[type(model)](model) if type(model) in FEATURE_READERS else []
 
 
 def exact_model(model: Backbone) -> Backbone:
@@ -62,7 +74,7 @@ def narrowed(model: Backbone, data: Data) -> tuple[Backbone, torch.Tensor]:
     Returns:
         The model and its features, (n, width), in the model's dtype and on its device.
     """
-    readers = FEATURE_READERS[type(model)](model) if type(model) in FEATURE_READERS else []
+    readers = feature_readers(model)
     if not readers:
         return model, dense_features(data, next(model.parameters()))
     weight = torch.cat([reader.weight for reader in readers])
@@ -74,7 +86,7 @@ def narrowed(model: Backbone, data: Data) -> tuple[Backbone, torch.Tensor]:
 
 def has_row_products(model: Backbone) -> bool:
     """Whether :func:`row_products` knows this backbone at this depth."""
-    return type(model) is SGC or (type(model) in (GCN, GraphSAGE) and model.depth == 2)
+    return type(model) in (SGC, RowSGC, ColSGC) or (type(model) in (GCN, GraphSAGE) and model.depth == 2)
 
 
 @torch.no_grad()
@@ -90,18 +102,19 @@ def row_products(model: Backbone, data: Data, perturbed: np.ndarray, read: np.nd
         float64, (n,), at least 0.
     """
     model = exact_model(model)
-    return (_linear_products if type(model) is SGC else _two_layer_products)(model, data, perturbed, read)
+    return (_linear_products if isinstance(model, SGC) else _two_layer_products)(model, data, perturbed, read)
 
 
 def _linear_products(model: SGC, data: Data, perturbed: np.ndarray, read: np.ndarray) -> np.ndarray:
     """|(P^L)_vu| ||W x_u||; the walks from v and from u meet in the middle."""
-    matrix = scipy_propagation(data, "sym")
+    matrix = scipy_propagation(data, model.aggregation)
+    transpose = matrix if model.aggregation == "sym" else matrix.T.tocsr()
     size = project(data, model.head.weight).norm(dim=1).numpy()
     left, right = model.depth - model.depth // 2, model.depth // 2
-    cost = reached(matrix, left)[read] + reached(matrix, right)[perturbed]
+    cost = reached(matrix, left)[read] + reached(matrix, right)[perturbed]  # the pattern is symmetric for every kind
     influence = np.zeros(len(read))
     for chunk in chunks(32 * cost):
-        walks = step(matrix, read[chunk], left).multiply(step(matrix, perturbed[chunk], right)).sum(axis=1)
+        walks = step(matrix, read[chunk], left).multiply(step(transpose, perturbed[chunk], right)).sum(axis=1)
         influence[chunk] = np.abs(walks) * size[perturbed[chunk]]
     return influence
 

@@ -133,7 +133,7 @@ class _LinearLayers:
         for layer in range(model.depth):
             self.rows.append((torch.from_numpy(self.matrix @ own.numpy()), own))
             if layer < model.depth - 1:
-                own = model.node_map(layer, *self.rows[layer])
+                own = model.node_function(layer)(*self.rows[layer])
         self.width = max(own.shape[1] for _, own in self.rows)
 
     def push(self, layer: int, source: _Items, target: _Items, tangent: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class _LinearLayers:
             block = slice(first, first + size)
             node = torch.from_numpy(target.node[block])
             tangents = coupling[block] @ tangent, tangent[position[block]] * there[block, None]
-            function = self.model.node_function(layer)
+            function = self.model.node_function(layer, node)
             moved = torch.func.jvp(function, (aggregated[node], own[node]), tuple(map(torch.from_numpy, tangents)))
             pushed.append(moved[1].numpy())
         return np.concatenate(pushed) if pushed else np.zeros((0, 1))

@@ -25,7 +25,7 @@ import xarray as xr
 
 from lethe_lib.bmp.audit_mhaar import MhaarSettings, mhaar
 from lethe_lib.bmp.audit_pymc import PymcSettings, pymc_sample
-from lethe_lib.bmp.audit_quadrature import LEVELS, GridPosterior, GridSettings, quadrature
+from lethe_lib.bmp.audit_quadrature import LEVELS, GridPosterior, GridSettings, check_strength, quadrature
 from lethe_lib.bmp.audit_result import Audit, load_arviz
 from lethe_lib.errors import InputError
 from lethe_lib.registry import Registry
@@ -64,7 +64,7 @@ def audit(
     priors,
     method: str = "quadrature",
     prior_scale: float | tuple[float, float] = PRIOR_SCALE,
-    strength: float = 0.0,
+    strength: float | str = 0.0,
     seed: int = 0,
     nodes=None,
     **settings,
@@ -79,8 +79,8 @@ def audit(
         method: a name in AUDITS.
         prior_scale: scale of the half-normal prior of the excess parameters, or a pair (left, right). The default is that of
             the predecessor (variance 10). Try others: the upper quantiles follow it.
-        strength: s in [0, 1): the attack is known to be so good that its errors lie outside the region of s e. Not for
-            ``pymc``, whose map has no such region.
+        strength: s in [0, 1): the attack is known to be so good that its errors lie outside the region of s e. "learnt": s
+            is unknown, uniform on (0, 1) for every node on its own, and integrated out.
         seed: of all draws.
         nodes: names of the nodes; by default 0 to n - 1.
         settings: of the method, see GridSettings, PymcSettings and MhaarSettings.
@@ -181,13 +181,6 @@ def check_scale(prior_scale) -> tuple[float, float]:
     return left, right
 
 
-def check_strength(strength: float) -> float:
-    """``strength`` itself, or an InputError."""
-    if not 0 <= strength < 1:
-        raise InputError(f"the strength must lie in [0, 1), got {strength:g}")
-    return strength
-
-
 def _usable(counts: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Status and reason of every node before anything is fitted."""
     status = np.full(len(prior), "ok", dtype=object)
@@ -195,6 +188,7 @@ def _usable(counts: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarr
     for name, where, why in (
         ("no_in", counts[:, 2] == 0, "no run with this node: draw more runs, or stratify them"),
         ("no_out", counts[:, 0] == 0, "no run without this node: draw more runs, or stratify them"),
+        ("no_decisions", (counts[:, 0] == 0) & (counts[:, 2] == 0), "the attack made no decision: see its own status"),
         ("degenerate_prior", prior == 0, "prior 0: the sampler never takes this node, so nothing can be learnt of it"),
         ("degenerate_prior", prior == 1, "prior 1: the sampler always takes this node, so nothing is left to learn"),
     ):
@@ -237,11 +231,9 @@ def _fit_quadrature(counts, scale, generator, strength, settings: GridSettings) 
 
 
 def _fit_pymc(counts, scale, generator, strength, settings: PymcSettings) -> Fit:
-    if strength:
-        raise InputError("pymc knows no strength: its map covers the whole region. Use quadrature or mhaar")
     load_arviz()
     none = np.empty((settings.chains, settings.draws, 0, 2)), 0
-    return _from_draws(counts, *(pymc_sample(counts, scale, generator, settings) if len(counts) else none))
+    return _from_draws(counts, *(pymc_sample(counts, scale, generator, strength, settings) if len(counts) else none))
 
 
 def _fit_mhaar(counts, scale, generator, strength, settings: MhaarSettings) -> Fit:

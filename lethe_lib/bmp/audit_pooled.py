@@ -18,10 +18,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
-from lethe_lib.bmp.audit import PRIOR_SCALE, check_counts, check_scale, check_strength
+from lethe_lib.bmp.audit import PRIOR_SCALE, check_counts, check_scale
 from lethe_lib.bmp.audit_quadrature import (
     GridSettings,
     MarginalTable,
+    check_strength,
     from_density,
     grid_edges,
     grid_end,
@@ -29,6 +30,7 @@ from lethe_lib.bmp.audit_quadrature import (
     interpolation_matrix,
     marginal_tables,
     spacing,
+    strength_rule,
 )
 from lethe_lib.bmp.audit_result import level_index
 from lethe_lib.bmp.bounds import Parameters, prior_bounds
@@ -48,6 +50,7 @@ class PooledAudit:
         bounds: the prior bounds of all nodes together, (2,): no algorithm is below.
         mean, quantiles: posterior mean (2,) and quantiles at LEVELS, (2, 5).
         log_evidence: log probability of all counts under the model.
+        strength: posterior mean of the attack strength, or the given one.
         nodes: number of nodes that were pooled.
     """
 
@@ -55,6 +58,7 @@ class PooledAudit:
     mean: np.ndarray
     quantiles: np.ndarray
     log_evidence: float
+    strength: float
     nodes: int
 
     def quantile(self, level: float) -> np.ndarray:
@@ -69,7 +73,7 @@ def pooled_audit(
     false_negatives,
     priors,
     prior_scale=PRIOR_SCALE,
-    strength: float = 0.0,
+    strength: float | str = 0.0,
     grid: int = 128,
 ) -> PooledAudit:
     """Posterior of one pair (eps_left, eps_right) for all nodes, from one attack per node.
@@ -80,7 +84,7 @@ def pooled_audit(
     Args:
         n_out, false_positives, n_in, false_negatives, priors: as in :func:`lethe_lib.bmp.audit`. Every node must be usable.
         prior_scale: scale of the half-normal prior of what lies above the common prior bounds.
-        strength: s in [0, 1), as in :func:`lethe_lib.bmp.audit`.
+        strength: s in [0, 1), as in :func:`lethe_lib.bmp.audit`; "learnt" here means one unknown s for all nodes.
         grid: cells per axis. More nodes give narrower posteriors: with thousands, compare with twice the cells.
 
     Raises:
@@ -95,30 +99,39 @@ def pooled_audit(
     above = grid_edges(grid, grid_end(scale))
     edges = grid_edges(grid, above[-1] + extra.max())
     keys, multiples = np.unique(np.column_stack([counts, extra]), axis=0, return_counts=True)
-    total, start = np.zeros((grid + 1, grid + 1)), 0
+    strengths, shares = strength_rule(strength)
+    totals = np.stack([_log_likelihood(keys, multiples, edges, above, one) for one in strengths])
+    weight = [half_normal(above, one) * spacing(above) for one in scale]
+    joints = np.exp(totals - totals.max()) * shares[:, None, None] * weight[0][:, None] * weight[1]
+    joint, evidence = joints.sum(0), joints.sum()
+    mean, quantiles = zip(*(from_density(joint.sum(axis)[None] / evidence, above) for axis in (1, 0)))
+    mean, quantiles = np.concatenate(mean), np.concatenate(quantiles)
+    log_evidence = float(np.log(evidence) + totals.max())
+    learnt = float(strengths @ joints.sum((1, 2)) / evidence)
+    return PooledAudit(bounds, bounds + mean, bounds[:, None] + quantiles, log_evidence, learnt, len(counts))
+
+
+def _log_likelihood(keys, multiples, edges, above, strength: float) -> np.ndarray:
+    """Log probability of all counts at all pairs of common parameters, their bounds plus ``above``."""
+    total, start = np.zeros((len(above), len(above))), 0
     for table in marginal_tables(keys[:, :4].astype(np.int64), edges, strength):
-        _check_mass(table, grid)
+        _check_mass(table, len(edges) - 1)
         logs = np.log(np.maximum(table.marginal, SMALLEST))
         for index, one in enumerate(logs):
             left, right = (csr_array(interpolation_matrix(edges, above + more)) for more in keys[start + index, 4:])
             total += multiples[start + index] * ((right @ (left @ one).T).T + np.log(table.scale[index]))
         start += len(logs)
-    weight = [half_normal(above, one) * spacing(above) for one in scale]
-    joint = np.exp(total - total.max()) * weight[0][:, None] * weight[1]
-    evidence = joint.sum()
-    mean, quantiles = zip(*(from_density(joint.sum(axis)[None] / evidence, above) for axis in (1, 0)))
-    mean, quantiles = np.concatenate(mean), np.concatenate(quantiles)
-    log_evidence = float(np.log(evidence) + total.max())
-    return PooledAudit(bounds, bounds + mean, bounds[:, None] + quantiles, log_evidence, len(counts))
+    return total
 
 
 def learnt_prior_scale(
-    n_out, false_positives, n_in, false_negatives, priors, strength: float = 0.0, grid: int = 128
+    n_out, false_positives, n_in, false_negatives, priors, strength: float | str = 0.0, grid: int = 128
 ) -> Parameters:
     """The prior scales of the excess parameters under which all nodes together are most probable.
 
     Args:
-        n_out, false_positives, n_in, false_negatives, priors, strength, grid: as in :func:`pooled_audit`.
+        n_out, false_positives, n_in, false_negatives, priors, grid: as in :func:`pooled_audit`.
+        strength: as in :func:`lethe_lib.bmp.audit`.
 
     Returns:
         Scales (left, right) within SCALES, for ``audit(..., prior_scale=...)``: the hierarchical audit.

@@ -9,6 +9,7 @@ R(e) iff l <= e_left and r <= e_right; a point and its mirror (1-alpha, 1-beta) 
     on a grid of (l, r): cell weight = likelihood at (alpha, beta) and at its mirror x half the exact area of the cell
     F = cumulative sum of the weights along both axes        = likelihood integrated over R(e)
     marginal likelihood(e) = F(e) / area(e)                  with strength s: (F(e) - F(s e)) / (area(e) - area(s e))
+    strength learnt: the average of these over s, uniform on (0, 1), by a Gauss-Legendre rule
     posterior(e) = marginal likelihood x prior, normalised on the grid
     corner posterior (errors flat on the square, pushed through the smallest parameters) = the cell weights themselves
 
@@ -33,6 +34,8 @@ CORNER_END = 20.0  # and not before this, so that corners are covered whatever t
 ARRAYS = ("evidence", "mean", "quantiles", "corner_mean", "corner_quantiles", "mass_error")  # one row per count vector
 TINY = 1e-200  # probabilities below are 0: their slopes would overflow
 REFINE = 8  # points per cell when a distribution function is inverted
+LEARNT = "learnt"  # a strength that is uniform on (0, 1) and integrated out
+STRENGTHS = 10  # points of the rule for that integral
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def quadrature(
     counts: np.ndarray,
     prior_scale: tuple[float, float],
     generator: np.random.Generator,
-    strength: float = 0.0,
+    strength: float | str = 0.0,
     settings: GridSettings = GridSettings(),
 ) -> GridPosterior:
     """Posterior and corner posterior of every count vector.
@@ -94,6 +97,7 @@ def quadrature(
         prior_scale: scales of the half-normal priors of (e_left, e_right).
         generator: for the joint draws.
         strength: s in [0, 1); the errors are uniform on R(e) without R(s e), so that attacks are known to be that good.
+            LEARNT: s is not known, and uniform on (0, 1) for every node.
         settings: grid and number of draws.
     """
     counts, cells = np.asarray(counts), settings.grid
@@ -107,7 +111,7 @@ def quadrature(
     return result
 
 
-def _on_one_grid(counts, prior_scale, generator, strength: float, cells: int, draws: int) -> GridPosterior:
+def _on_one_grid(counts, prior_scale, generator, strength: float | str, cells: int, draws: int) -> GridPosterior:
     edges = grid_edges(cells, grid_end(prior_scale))
     weight = [half_normal(edges, scale) * spacing(edges) for scale in prior_scale]
     parts = []
@@ -162,7 +166,25 @@ class MarginalTable:
     scale: np.ndarray
 
 
-def marginal_tables(counts: np.ndarray, edges: np.ndarray, strength: float = 0.0) -> Iterator[MarginalTable]:
+def check_strength(strength: float | str) -> float | str:
+    """``strength`` itself, or an InputError."""
+    if isinstance(strength, str):
+        if strength != LEARNT:
+            raise InputError(f"the strength must be a number in [0, 1) or {LEARNT!r}, got {strength!r}")
+    elif not 0 <= strength < 1:
+        raise InputError(f"the strength must lie in [0, 1), got {strength:g}")
+    return strength
+
+
+def strength_rule(strength: float | str) -> tuple[np.ndarray, np.ndarray]:
+    """Strengths and weights, summing to 1, whose weighted average of marginal likelihoods is that under ``strength``."""
+    if strength != LEARNT:
+        return np.array([strength]), np.ones(1)
+    points, weights = np.polynomial.legendre.leggauss(STRENGTHS)
+    return (points + 1) / 2, weights / 2
+
+
+def marginal_tables(counts: np.ndarray, edges: np.ndarray, strength: float | str = 0.0) -> Iterator[MarginalTable]:
     """Marginal likelihoods on the grid, in batches of bounded memory, in the order of ``counts``."""
     counts = np.asarray(counts, dtype=np.float64)
     area = error_region(edges[:, None], edges[None, :]).area
@@ -183,9 +205,10 @@ def marginal_tables(counts: np.ndarray, edges: np.ndarray, strength: float = 0.0
         np.cumsum(corner, axis=1, out=inside[:, 1:, 1:])
         np.cumsum(inside[:, 1:, 1:], axis=2, out=inside[:, 1:, 1:])
         mass = inside[:, -1, -1].copy()
-        marginal = _per_area(inside, area)
-        if strength > 0:
-            marginal = _without_inner(marginal, edges, area, strength)
+        average = marginal = _per_area(inside, area)
+        if strength != 0:
+            parts = ((w, _without_inner(average, edges, area, s)) for s, w in zip(*strength_rule(strength)))
+            marginal = sum(weight * part for weight, part in parts)
         yield MarginalTable(marginal, corner, mass, 1 / ((n_out + 1) * (n_in + 1)))
 
 
@@ -199,8 +222,11 @@ def _per_area(inside: np.ndarray, area: np.ndarray) -> np.ndarray:
 
 def _without_inner(average: np.ndarray, edges: np.ndarray, area: np.ndarray, strength: float) -> np.ndarray:
     """Averages over R(e) without R(s e); the average over R(s e) by interpolation, its area exactly."""
-    matrix = interpolation_matrix(edges, strength * edges)
-    inner = matrix @ average @ matrix.T
+    inner = average
+    for axis in (1, 2):
+        left, share = _between(edges, strength * edges)
+        share = share[:, None] if axis == 1 else share
+        inner = (1 - share) * inner.take(left, axis) + share * inner.take(left + 1, axis)
     inner_area = error_region(strength * edges[:, None], strength * edges[None, :]).area
     ring = np.where(area > 0, area - inner_area, 1.0)
     return np.maximum(average * area - inner * inner_area, 0.0) / ring
@@ -208,13 +234,17 @@ def _without_inner(average: np.ndarray, edges: np.ndarray, area: np.ndarray, str
 
 def interpolation_matrix(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Matrix (len(points), len(edges)) of linear interpolation in the fourth root of the parameter."""
+    left, share = _between(edges, points)
+    matrix, rows = np.zeros((len(points), len(edges))), np.arange(len(points))
+    matrix[rows, left], matrix[rows, left + 1] = 1 - share, share
+    return matrix
+
+
+def _between(edges: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The edge on the left of each point, and how far towards the next it lies in the fourth root, in [0, 1]."""
     position = (points / edges[-1]) ** 0.25 * (len(edges) - 1)
     left = np.minimum(position.astype(np.int64), len(edges) - 2)
-    matrix = np.zeros((len(points), len(edges)))
-    rows = np.arange(len(points))
-    matrix[rows, left] = 1 - (position - left)
-    matrix[rows, left + 1] = position - left
-    return matrix
+    return left, position - left
 
 
 def half_normal(edges: np.ndarray, scale: float) -> np.ndarray:

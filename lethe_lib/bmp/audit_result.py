@@ -18,7 +18,7 @@ from lethe_lib.bmp.bounds import FORMS, check_form
 from lethe_lib.errors import InputError
 
 PARAMETERS = ("left", "right")
-STATUSES = ("ok", "no_in", "no_out", "degenerate_prior", "bad_fit")
+STATUSES = ("ok", "no_in", "no_out", "no_decisions", "degenerate_prior", "bad_fit")
 
 
 @dataclass(frozen=True)

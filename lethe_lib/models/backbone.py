@@ -41,13 +41,14 @@ class Backbone(nn.Module):
     """A message-passing network of ``depth`` layers, each an aggregation over neighbours and a map of node rows.
 
     Subclasses set the class attributes, build their parameters with :func:`linear`, and write :meth:`convolve`; those
-    whose aggregation is linear also write :meth:`node_map`, which buys them the exact sparse LinkTeller.
+    whose aggregation is linear also write :meth:`node_rows`, which buys them the exact sparse LinkTeller.
 
     Attributes:
         depth: number of message-passing hops.
         reach: hops around the endpoints of a removed edge within which outputs can change: ``depth`` where a weight
             depends on the sender's degree (GCN, SGC), else ``depth - 1``.
-        aggregation: ``sym``, ``mean`` or ``sum`` (see ``propagation``), or None where the weights are learned.
+        aggregation: a kind of ``propagation`` (``sym``, ``row``, ``col``, ``mean``, ``sum``), or None where the weights
+            are learned.
         training_run: how the model was trained; None for a model that never was.
         generator: source of dropout masks in training mode; None takes torch's default generator.
     """
@@ -74,16 +75,33 @@ class Backbone(nn.Module):
         """The map between layers."""
         return torch.relu(rows)
 
-    def node_map(self, layer: int, aggregated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        """One layer as a map of each node's aggregated neighbours and own row, both (rows, width), activation included.
+    def node_rows(
+        self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """One layer before its activation, as a map of each node's aggregated neighbours and own row.
 
-        ``node_map(l, P h, h)`` equals the layer in evaluation mode. Only where ``aggregation`` is not None.
+        ``node_rows(l, P h, h)`` equals ``convolve(l, graph, h)`` in evaluation mode. Only where ``aggregation`` is not
+        None.
+
+        Args:
+            layer: which one.
+            aggregated, own: (rows, width) each.
+            nodes: whose rows these are, for models that do not treat all nodes alike; None for all in order.
         """
         raise NotImplementedError
 
-    def node_function(self, layer: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    def node_map(
+        self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """:meth:`node_rows` with the activation behind all but the last layer."""
+        rows = self.node_rows(layer, aggregated, own, nodes)
+        return rows if layer == self.depth - 1 else self.activation(rows)
+
+    def node_function(
+        self, layer: int, nodes: torch.Tensor | None = None
+    ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
         """:meth:`node_map` of one layer, as a function of (aggregated, own)."""
-        return lambda aggregated, own: self.node_map(layer, aggregated, own)
+        return lambda aggregated, own: self.node_map(layer, aggregated, own, nodes)
 
     def forward(self, data: Data, x: torch.Tensor | None = None) -> torch.Tensor:
         """Logits of every node, (n, classes).

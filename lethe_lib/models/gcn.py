@@ -32,6 +32,7 @@ class GCN(Backbone):
             return propagate_project(data, "sym", weight, rows) + bias
         return propagation(data, "sym", weight) @ (rows @ weight.T) + bias
 
-    def node_map(self, layer: int, aggregated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        rows = self.layers[layer](aggregated)
-        return rows if layer == self.depth - 1 else self.activation(rows)
+    def node_rows(
+        self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        return self.layers[layer](aggregated)

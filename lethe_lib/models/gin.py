@@ -49,9 +49,10 @@ class GIN(Backbone):
             summed = propagation(data, "sum", projected) @ projected + projected
         return self._rest(layer, summed + first.bias)
 
-    def node_map(self, layer: int, aggregated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        rows = self._rest(layer, self.first[layer](aggregated + own))
-        return rows if layer == self.depth - 1 else self.activation(rows)
+    def node_rows(
+        self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        return self._rest(layer, self.first[layer](aggregated + own))
 
     def _rest(self, layer: int, rows: torch.Tensor) -> torch.Tensor:
         """Everything behind the first linear map, before the activation between layers; logits for the last layer."""

@@ -7,6 +7,8 @@ The backward pass multiplies by the transpose, which for symmetric matrices is t
 Kinds of P, with A the adjacency matrix, I the identity, D the degrees:
 
 - ``sym``  D~^-1/2 (A + I) D~^-1/2 with D~ = D + I    (GCN, SGC: Kipf and Welling 2017)
+- ``row``  D~^-1 (A + I), rows sum to 1              (certified graph unlearning: Chien, Pan, Milenkovic 2023)
+- ``col``  (A + I) D~^-1, columns sum to 1           (what the Lethe benchmark's code for it computes)
 - ``mean`` D^-1 A, a zero row for an isolated node    (GraphSAGE with mean aggregation)
 - ``sum``  A                                          (GIN)
 
@@ -100,7 +102,7 @@ def scipy_propagation(data: Data, kind: str) -> scipy.sparse.csr_array:
 
     Args:
         data: a canonical graph.
-        kind: ``sym``, ``mean`` or ``sum``.
+        kind: ``sym``, ``row``, ``col``, ``mean`` or ``sum``.
 
     Returns:
         scipy CSR, (n, n); the caller must not change it.
@@ -116,13 +118,16 @@ def _build(data: Data, kind: str) -> scipy.sparse.csr_array:
         degree = np.diff(matrix.indptr)
         matrix.data = np.repeat(1.0 / np.maximum(degree, 1), degree)
         return matrix
-    if kind == "sym":
+    if kind in ("sym", "row", "col"):
         matrix = scipy.sparse.csr_array(matrix + scipy.sparse.eye_array(data.num_nodes, format="csr"))
         degree = np.diff(matrix.indptr)
-        scale = 1.0 / np.sqrt(degree)
-        matrix.data = np.repeat(scale, degree) * scale[matrix.indices]
+        if kind == "sym":
+            scale = 1.0 / np.sqrt(degree)
+            matrix.data = np.repeat(scale, degree) * scale[matrix.indices]
+        else:
+            matrix.data = np.repeat(1.0 / degree, degree) if kind == "row" else (1.0 / degree)[matrix.indices]
         return matrix
-    raise InputError(f"unknown propagation {kind!r}: choose sym, mean or sum")
+    raise InputError(f"unknown propagation {kind!r}: choose sym, row, col, mean or sum")
 
 
 def propagation(data: Data, kind: str, like: torch.Tensor) -> SparseMatrix:
@@ -130,7 +135,7 @@ def propagation(data: Data, kind: str, like: torch.Tensor) -> SparseMatrix:
     return _cached(
         data.edge_index,
         (kind, like.dtype, like.device),
-        lambda: SparseMatrix(scipy_propagation(data, kind), like.dtype, like.device, symmetric=kind != "mean"),
+        lambda: SparseMatrix(scipy_propagation(data, kind), like.dtype, like.device, symmetric=kind in ("sym", "sum")),
     )
 
 
@@ -174,7 +179,7 @@ def propagate_project(
 
     Args:
         data: a canonical graph.
-        kind: ``sym``, ``mean`` or ``sum``.
+        kind: see the module docstring.
         weight: (out, F).
         x: (n, F) features in place of the graph's; differentiable, nothing is remembered.
         power: how often P is applied.

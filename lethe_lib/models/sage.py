@@ -34,6 +34,7 @@ class GraphSAGE(Backbone):
         aggregated = propagation(data, "mean", rows) @ (rows @ neighbours.weight.T)
         return aggregated + neighbours.bias + own(rows)
 
-    def node_map(self, layer: int, aggregated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        rows = self.neighbours[layer](aggregated) + self.own[layer](own)
-        return rows if layer == self.depth - 1 else self.activation(rows)
+    def node_rows(
+        self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        return self.neighbours[layer](aggregated) + self.own[layer](own)

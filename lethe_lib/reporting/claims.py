@@ -21,6 +21,7 @@ VERDICTS = ("holds", "fails", "inconclusive", "not testable here")
 CHAPTERS_WITH_CLAIMS = (
     "bmp_theory",
     "sampling_priors",
+    "mcmc_audit",
     "walk_centrality",
     "accuracy_is_blind",
 )

@@ -21,7 +21,8 @@ class ShadowTraining:
     """How each shadow model is trained.
 
     Attributes:
-        epochs: full-batch steps. learning_rate, weight_decay: Adam's.
+        epochs: full-batch steps; 0 leaves the model untrained, the control that can know nothing of its sample.
+        learning_rate, weight_decay: Adam's.
         hidden, layers: of the network (``hidden`` is ignored by SGC, which has none).
         heads: attention heads of GAT's hidden layers.
         dropout: rate on hidden rows.
@@ -36,10 +37,10 @@ class ShadowTraining:
     dropout: float = 0.0
 
     def __post_init__(self):
-        for name in ("epochs", "hidden", "layers", "heads"):
+        for name, least in (("epochs", 0), ("hidden", 1), ("layers", 1), ("heads", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} must be an integer of at least 1, not {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(f"{name} must be an integer of at least {least}, not {value!r}")
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate must be positive, not {self.learning_rate!r}")
 
@@ -75,6 +76,8 @@ def fit_shadow(
         TrainingDiverged: the loss stopped being finite.
     """
     model = build(data, backbone, seed, **training.architecture(backbone)).to(device=device, dtype=dtype).train()
+    if training.epochs == 0:
+        return model.eval()
     if applies(model, data):
         loss = fit_compiled(model, data, training.epochs, training.learning_rate, training.weight_decay)
     else:

@@ -10,6 +10,8 @@ Removing one edge changes what an endpoint aggregates in the first layer only th
 endpoint's own degree, so with g_i the aggregate of node i and d_i its degree (+ 1 for ``sym``, which counts the loop):
 
     sym    g_i' = sqrt(d_i / (d_i - 1)) (g_i - x_j / sqrt(d_i d_j) - x_i / d_i) + x_i / (d_i - 1)
+    row    g_i' = (d_i g_i - x_j) / (d_i - 1)    with d_i counting the loop
+    col    g_i' = g_i - x_j / d_j - x_i / d_i + x_i / (d_i - 1)    likewise
     mean   g_i' = (d_i g_i - x_j) / (d_i - 1), and 0 for the last neighbour
     sum    g_i' = g_i - x_j
 
@@ -94,10 +96,10 @@ def _locally(model: nn.Module, data: Data, pairs: np.ndarray) -> np.ndarray:
     matrix, x = adjacency(data), node_features(data).astype(np.float64)
     degree = np.diff(matrix.indptr).astype(np.float64)
     parameter = next(model.parameters())
-    layer = model.node_function(0)
 
-    def hidden(aggregated: np.ndarray, own: np.ndarray) -> torch.Tensor:
-        return layer(*(torch.from_numpy(rows).to(parameter.device, parameter.dtype) for rows in (aggregated, own)))
+    def hidden(nodes: np.ndarray, *both: np.ndarray) -> torch.Tensor:
+        layer = model.node_function(0, torch.from_numpy(nodes).to(parameter.device))
+        return layer(*(torch.from_numpy(rows).to(parameter.device, parameter.dtype) for rows in both))
 
     chunk = max(1, _CHUNK_NUMBERS // x.shape[1])
     displacement = np.zeros(pairs.shape[1])
@@ -106,7 +108,7 @@ def _locally(model: nn.Module, data: Data, pairs: np.ndarray) -> np.ndarray:
         for ends, others in (pairs[:, part], pairs[::-1, part]):
             own, lost = _rows(x, ends), _rows(x, others)
             before, after = _AGGREGATES[model.aggregation](matrix, x, degree, ends, others, own, lost)
-            displacement[part] += _distance(hidden(before, own), hidden(after, own)) / 2
+            displacement[part] += _distance(hidden(ends, before, own), hidden(ends, after, own)) / 2
     return displacement
 
 
@@ -116,6 +118,18 @@ def _sym(matrix, x, degree, i, j, own, lost):
     before = _unique_rows((matrix[np.unique(i)] @ scale), x, i) / np.sqrt(d_i) + own / d_i
     after = np.sqrt(d_i / (d_i - 1)) * (before - lost / np.sqrt(d_i * d_j) - own / d_i) + own / (d_i - 1)
     return before, after
+
+
+def _row(matrix, x, degree, i, j, own, lost):
+    total = _unique_rows(matrix[np.unique(i)], x, i) + own
+    return total / (degree[i, None] + 1), (total - lost) / degree[i, None]
+
+
+def _col(matrix, x, degree, i, j, own, lost):
+    d_i, d_j = degree[i, None] + 1, degree[j, None] + 1
+    scale = scipy.sparse.diags_array(1 / (degree + 1))
+    before = _unique_rows(matrix[np.unique(i)] @ scale, x, i) + own / d_i
+    return before, before - lost / d_j - own / d_i + own / (d_i - 1)
 
 
 def _mean(matrix, x, degree, i, j, own, lost):
@@ -130,7 +144,7 @@ def _sum(matrix, x, degree, i, j, own, lost):
     return before, before - lost
 
 
-_AGGREGATES = {"sym": _sym, "mean": _mean, "sum": _sum}
+_AGGREGATES = {"sym": _sym, "row": _row, "col": _col, "mean": _mean, "sum": _sum}
 
 
 def _unique_rows(matrix, x, nodes: np.ndarray) -> np.ndarray:

@@ -3,7 +3,13 @@
 import argparse
 
 from lethe_lib.registry import Registry
-from lethe_lib.study import bench_link_teller, bench_samplers, bench_training, bench_walk_centrality
+from lethe_lib.study import (
+    bench_link_teller,
+    bench_samplers,
+    bench_training,
+    bench_unlearning,
+    bench_walk_centrality,
+)
 
 BENCHES = Registry(
     "bench",
@@ -12,6 +18,7 @@ BENCHES = Registry(
         "link_teller": bench_link_teller.bench,
         "walk_centrality": bench_walk_centrality.bench,
         "samplers": bench_samplers.bench_samplers,
+        "unlearning": bench_unlearning.bench,
     },
 )
 

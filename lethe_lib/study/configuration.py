@@ -106,7 +106,7 @@ class UnlearningConfiguration(Configuration):
             "backwards": result.steps.backwards,
             "original_seconds": original.training_run.seconds,
             "original_epochs": original.training_run.epochs,
-            "weight_change": _distance(original, result.model),
+            "weight_change": weight_change(original, result.model),
         }
         if result.status == "unsupported":
             return Measurement(result.status, result.reason, metrics)
@@ -162,7 +162,7 @@ class DisplacementConfiguration(Configuration):
         return Measurement("ok", "", metrics, {"single": single, "set": together})
 
 
-def _distance(a: torch.nn.Module, b: torch.nn.Module) -> float:
+def weight_change(a: torch.nn.Module, b: torch.nn.Module) -> float:
     """L2 distance of two models' parameters over the norm of the first; NaN where the shapes differ."""
     first, second = list(a.parameters()), list(b.parameters())
     if [p.shape for p in first] != [p.shape for p in second]:

@@ -1,8 +1,9 @@
 """Published records: from the store to ``results/``, and from there into a data frame.
 
 ``results/<study>.parquet`` has one row per run: the configuration, status and reason, every metric, seconds, memory,
-provenance. For studies with attacks, ``results/<study>_excess.parquet`` holds the leakage of every method in excess of
-Gold, with bootstrap intervals over pairs and seeds.
+provenance. For studies of unlearning with attacks, ``results/<study>_excess.parquet`` holds the leakage of every method
+in excess of Gold, with bootstrap intervals over pairs and seeds; for the study of membership there are the error counts of
+every node and their posteriors.
 """
 
 import json
@@ -16,10 +17,19 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import excess_over_gold
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
+from lethe_lib.study.membership import MembershipConfiguration, nodes_frame, positions_frame, posteriors_frame
 from lethe_lib.study.store import RecordStore
+from lethe_lib.study.tuning import TuningConfiguration
 
 KINDS = {
-    kind.__name__: kind for kind in (UnlearningConfiguration, DisplacementConfiguration, CentralityCostConfiguration)
+    kind.__name__: kind
+    for kind in (
+        UnlearningConfiguration,
+        DisplacementConfiguration,
+        CentralityCostConfiguration,
+        TuningConfiguration,
+        MembershipConfiguration,
+    )
 }
 TIMED = ("seconds", "original_seconds", "wall_seconds", "products_seconds", "peak_memory_mib")
 """Metrics that two honest runs of one configuration may differ in."""
@@ -93,6 +103,12 @@ def publish(study: str, configs: list[Configuration], store: RecordStore) -> lis
     if attacked:
         files.append(folder / f"{study}_excess.parquet")
         excess_frame(attacked, store).to_parquet(files[1], compression="zstd", index=False)
+    if all(isinstance(config, MembershipConfiguration) for config in configs):
+        nodes = nodes_frame(configs, store)
+        positions = positions_frame(dict.fromkeys(config.data for config in configs))
+        for name, table in (("nodes", nodes), ("posteriors", posteriors_frame(nodes)), ("positions", positions)):
+            files.append(folder / f"{study}_{name}.parquet")
+            table.to_parquet(files[-1], compression="zstd", index=False)
     return files
 
 

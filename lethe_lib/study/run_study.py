@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from lethe_lib.errors import InputError
+from lethe_lib.study.configuration import Configuration
 from lethe_lib.study.records import publish
 from lethe_lib.study.runner import run_all
 from lethe_lib.study.store import RecordStore, default_root
@@ -35,11 +36,21 @@ def main(arguments: argparse.Namespace) -> int:
         raise InputError("--publish takes a whole study: leave out --only and --preset")
     root = arguments.records or default_root()
     store = RecordStore(root / arguments.study)
+    adopted = take_over(configs, store, root)
+    if adopted:
+        print(f"{adopted} runs were done for another study and are taken over", flush=True)
     run_all(configs, store, root / "models", arguments.device, arguments.workers, partial(print, flush=True))
     if arguments.publish:
         for path in publish(arguments.study, configs, store):
             print(f"published {path}")
     return 0
+
+
+def take_over(configs: list[Configuration], store: RecordStore, root: Path) -> int:
+    """Copy the runs that another study below ``root`` has done already into ``store``; returns how many."""
+    folders = [path for path in sorted(root.glob("*")) if path.is_dir() and path not in (store.folder, root / "models")]
+    missing = [config.key for config in configs if not store.finished(config.key)]
+    return sum(any(store.adopt(key, RecordStore(folder)) for folder in folders) for key in missing)
 
 
 def run_own(arguments: argparse.Namespace) -> int:

@@ -99,6 +99,18 @@ class RecordStore:
             return False
         return True
 
+    def adopt(self, key: str, other: "RecordStore") -> bool:
+        """Take over the finished record of another store; False if it has none.
+
+        The key names the whole run, so it does not matter for which study the run was done.
+        """
+        if not other.finished(key):
+            return False
+        record = other.read(key)
+        record.pop("arrays_sha256", None)
+        self.write(key, record, other.arrays(key))
+        return True
+
     def keys(self) -> Iterator[str]:
         """The keys of all record files, sorted."""
         return iter(sorted(path.stem for path in self.folder.glob("*.json")))

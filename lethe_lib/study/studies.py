@@ -4,14 +4,32 @@ A study is a name and a list of configurations. Adding one is one function and o
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from lethe_lib.registry import Registry
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
+from lethe_lib.study.membership import membership
+from lethe_lib.study.tuning import tuning
+from lethe_lib.unlearning import UNLEARNERS
 
 REAL_GRAPHS = ("cora", "citeseer", "pubmed", "dblp", "photo", "computers")
 PRESETS = ("corrected", "published")
 SEEDS = (0, 1, 2)
+CONTROLS = (("original", 0), ("gold", 0), ("gold", 1), ("gold", 2), ("utu", 0), ("untrained", 0))
+"""Name and number of the seed: 0 is the original's own."""
+GENERIC = (
+    "fine_tuning",
+    "neg_grad",
+    "adv_neg_grad",
+    "unsir",
+    "bad_teaching",
+    "scrub",
+    "fisher",
+    "ssd",
+    "salun",
+)
+ADDITIONS = ("adv_neg_grad_matched", "ssd_edge_diff", "salun_edge_diff", "npo", "l1_sparse")
 
 
 def first_slice(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
@@ -65,6 +83,31 @@ def centrality_cost(graphs: Iterable[str] = ("generated",)) -> list[Configuratio
     ]
 
 
+def generic_unlearning(graphs: Iterable[str] = ("photo", "computers", "dblp", "cora", "pubmed")) -> list[Configuration]:
+    """The generic methods and the additions on low and high 5 % sets, three seeds, three attacks, beside the controls.
+
+    GCN with the presets that a method has, on every graph; GAT, GIN, SAGE and SGC with preset ``corrected`` on Cora. The
+    controls of the GCN are runs of ``first_slice`` and are taken over from there. The settings of every method are
+    written out, so that a preset that is changed later makes other runs.
+    """
+    graphs = tuple(graphs)
+    cells = [(data, "gcn", preset) for data in graphs for preset in PRESETS]
+    cells += [("cora", backbone, "corrected") for backbone in ("gat", "gin", "sage", "sgc") if "cora" in graphs]
+    configs = []
+    for data, backbone, preset in cells:
+        methods = [method for method in GENERIC + ADDITIONS if preset in UNLEARNERS[method].settings]
+        for seed in SEEDS:
+            for forget in ("low", "high"):
+                cell = {"data": data, "seed": seed, "preset": preset, "backbone": backbone, "forget": forget}
+                for method, offset in CONTROLS:
+                    other = seed + 1000 * offset if offset else None
+                    configs.append(UnlearningConfiguration(method=method, method_seed=other, **cell))
+                for method in methods:
+                    chosen = tuple(asdict(UNLEARNERS[method].settings[preset]).items())
+                    configs.append(UnlearningConfiguration(method=method, settings=chosen, **cell))
+    return configs
+
+
 STUDIES = Registry(
     "study",
     {
@@ -72,8 +115,14 @@ STUDIES = Registry(
         "displacement": displacement,
         "edge_removal": edge_removal,
         "centrality_cost": centrality_cost,
+        "tuning": tuning,
+        "generic_unlearning": generic_unlearning,
+        "membership": membership,
     },
 )
 
-OWN_STUDIES = {"sampling_priors": "lethe_lib.study.sampling_priors"}
+OWN_STUDIES = {
+    "sampling_priors": "lethe_lib.study.sampling_priors",
+    "audit_calibration": "lethe_lib.study.audit_calibration",
+}
 """Studies that are not lists of runs: name -> module with its own ``add_arguments`` and ``main``."""

@@ -36,25 +36,29 @@ def trained(
     settings: dict,
     folder: Path | None,
     device: str = "auto",
+    split: Split | None = None,
 ) -> Backbone:
     """The model that ``train`` gives for these arguments: from the cache in ``folder``, or trained and stored there.
 
-    ``folder`` None trains without a cache. A damaged cache file is set aside and the model trained again.
+    ``folder`` None trains without a cache. ``split`` None takes the split of the seed. A damaged cache file is set aside and
+    the model trained again.
     """
     if folder is None:
-        return train(data, backbone, seed, device, preset, **settings)
+        return train(data, backbone, seed, device, preset, split, **settings)
     identity = [MODEL_VERSION, data.content_hash, backbone, seed, preset, sorted(settings.items())]
+    if split is not None:
+        identity.append([hashlib.sha256(part.numpy().tobytes()).hexdigest() for part in vars(split).values()])
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:20]
     store = RecordStore(folder)
     if not store.finished(key):
-        model = train(data, backbone, seed, device, preset, **settings)
+        model = train(data, backbone, seed, device, preset, split, **settings)
         run = asdict(model.training_run)
         del run["split"]
         weights = {name: value.cpu().numpy() for name, value in model.state_dict().items()}
         store.write(key, {"run": run}, weights)
         return model
     run = store.read(key)["run"]
-    split: Split = split_nodes(data, seed, preset)
+    split = split_nodes(data, seed, preset) if split is None else split
     architecture = {k: v for k, v in run["settings"].items() if k not in TrainingSettings.__dataclass_fields__}
     model = build(data, backbone, seed, preset, **architecture)
     weights = {name: torch.from_numpy(np.asarray(value)) for name, value in store.arrays(key).items()}

@@ -18,17 +18,26 @@ from torch_geometric.data import Data
 from lethe_lib.errors import InputError, TrainingDiverged
 from lethe_lib.models import Backbone, predict
 from lethe_lib.registry import Registry
-from lethe_lib.unlearning.adv_neg_grad import ADV_NEG_GRAD
+from lethe_lib.unlearning.adv_neg_grad import ADV_NEG_GRAD, ADV_NEG_GRAD_MATCHED
 from lethe_lib.unlearning.bad_teaching import BAD_TEACHING
+from lethe_lib.unlearning.ceu import CEU
+from lethe_lib.unlearning.cgu import CGU
 from lethe_lib.unlearning.controls import GOLD, ORIGINAL, UNTRAINED, NoSettings
 from lethe_lib.unlearning.fine_tuning import FINE_TUNING
 from lethe_lib.unlearning.fisher import FISHER
+from lethe_lib.unlearning.gif import GIF
+from lethe_lib.unlearning.gnn_delete import GNN_DELETE
+from lethe_lib.unlearning.idea import IDEA
+from lethe_lib.unlearning.l1_sparse import L1_SPARSE
+from lethe_lib.unlearning.memoriser import MEMORISER
 from lethe_lib.unlearning.neg_grad import NEG_GRAD
+from lethe_lib.unlearning.npo import NPO
 from lethe_lib.unlearning.request import CORRECTIVE, EDGE_REPLACE, PUBLISHED, EdgeForgetSpec, EdgeRequest
 from lethe_lib.unlearning.result import STATUSES, Unlearner, UnlearningResult
-from lethe_lib.unlearning.salun import SALUN
+from lethe_lib.unlearning.salun import SALUN, SALUN_EDGE_DIFF
+from lethe_lib.unlearning.scalegun import SCALEGUN
 from lethe_lib.unlearning.scrub import SCRUB
-from lethe_lib.unlearning.ssd import SSD
+from lethe_lib.unlearning.ssd import SSD, SSD_EDGE_DIFF
 from lethe_lib.unlearning.steps import StepEngine, StepLog, StepsDiverged, finite
 from lethe_lib.unlearning.unlink import UNLINK
 from lethe_lib.unlearning.unsir import UNSIR
@@ -39,6 +48,7 @@ UNLEARNERS = Registry(
         "original": ORIGINAL,
         "gold": GOLD,
         "untrained": UNTRAINED,
+        "memoriser": MEMORISER,
         "utu": UNLINK,
         "fine_tuning": FINE_TUNING,
         "neg_grad": NEG_GRAD,
@@ -49,6 +59,17 @@ UNLEARNERS = Registry(
         "fisher": FISHER,
         "ssd": SSD,
         "salun": SALUN,
+        "adv_neg_grad_matched": ADV_NEG_GRAD_MATCHED,
+        "ssd_edge_diff": SSD_EDGE_DIFF,
+        "salun_edge_diff": SALUN_EDGE_DIFF,
+        "npo": NPO,
+        "l1_sparse": L1_SPARSE,
+        "gif": GIF,
+        "ceu": CEU,
+        "idea": IDEA,
+        "cgu": CGU,
+        "scalegun": SCALEGUN,
+        "gnn_delete": GNN_DELETE,
     },
 )
 
@@ -75,7 +96,7 @@ def unlearn(
         data: the original graph, with the edges.
         forget: (2, n) pairs to forget; either direction of a pair stands for both.
         seed: seed of the method's own randomness (for ``gold``: of the new initial weights and dropout).
-        preset: ``corrected`` or ``published``, or a further one that the method has.
+        preset: ``corrected``, or ``published`` where the method has it.
         mapping: how the request becomes samples; None takes the method's own.
         **settings: fields of the method's settings that replace the preset's.
 
@@ -111,11 +132,11 @@ def unlearn(
     released = copy.deepcopy(model).eval()
     start = time.perf_counter()
     request = EdgeRequest(model, data, forget, mapping)
+    if request.empty and entry.needs_request:
+        return UnlearningResult(released, "noop", "the request is empty", 0.0, StepLog(), request, entry.serves)
     if entry.backbones is not None and model.training_run.backbone not in entry.backbones:
         reason = f"{method} applies to {', '.join(entry.backbones)}, not to {model.training_run.backbone}"
         return UnlearningResult(released, "unsupported", reason, 0.0, StepLog(), request, entry.serves)
-    if request.empty and entry.needs_request:
-        return UnlearningResult(released, "noop", "the request is empty", 0.0, StepLog(), request, entry.serves)
     status, reason = "ok", ""
     if entry.uses_forget_samples and len(request.forget_nodes) == 0:
         status, reason = "no_forget_samples", "no training node lies near the request: forget terms were dropped"
@@ -125,11 +146,13 @@ def unlearn(
         seconds = time.perf_counter() - start
         log = error.log if isinstance(error, StepsDiverged) else StepLog()
         return UnlearningResult(released.eval(), "diverged", str(error), seconds, log, request, entry.serves)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - start - log.original_seconds - log.audit_seconds
     if not finite(released):
         reason = "a weight of the released model is not finite; the original was released in its place"
         released = copy.deepcopy(model).eval()
         return UnlearningResult(released, "diverged", reason, seconds, log, request, entry.serves)
+    if log.note:
+        reason = f"{reason}; {log.note}" if reason else log.note
     if entry.kind != "control":
         collapse = _collapse(model, released, request)
         if collapse:

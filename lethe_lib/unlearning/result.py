@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_geometric.data import Data
+
 from lethe_lib.models import Backbone
 from lethe_lib.unlearning.request import EdgeForgetSpec, EdgeRequest
 from lethe_lib.unlearning.steps import StepLog
@@ -21,9 +23,10 @@ class UnlearningResult:
     Attributes:
         model: the released model, in evaluation mode; for ``diverged`` the last finite one, for ``unsupported`` the
             original.
-        status, reason: one of ``STATUSES`` and a sentence (empty for ``ok``).
-        seconds: wall time from the request to the released model: edge removal and all training, no evaluation.
-        steps: counts of forwards and backwards, and the path.
+        status, reason: one of ``STATUSES`` and a sentence (for ``ok`` empty, or a note of the method).
+        seconds: wall time from the request to the released model: edge removal and all training, no evaluation, and
+            not what the log reports apart.
+        steps: counts of forwards and backwards, the path, and the certificate where the method has one.
         request: the request as the method saw it; ``request.retained`` is the graph to evaluate on.
         serves: the graph on which the model answers: ``retained``, or ``original`` for the control ``original``.
     """
@@ -51,6 +54,8 @@ class Unlearner:
         needs_request: whether an empty request means that nothing is to be done.
         uses_forget_samples: whether the method has a forget term that an empty node set disables.
         backbones: names it applies to; None for all.
+        session: ``session(model, data, settings, seed)`` opens what keeps its state between requests (see ``stream``);
+            None for methods that start every request from a model alone.
     """
 
     run: Callable[[Backbone, EdgeRequest, Any, int], tuple[Backbone, StepLog]]
@@ -62,3 +67,4 @@ class Unlearner:
     needs_request: bool = True
     uses_forget_samples: bool = False
     backbones: tuple[str, ...] | None = None
+    session: Callable[[Backbone, Data, Any, int], Any] | None = None

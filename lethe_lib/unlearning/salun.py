@@ -11,9 +11,11 @@ classification and generation", ICLR 2024. Weights outside the mask are put back
 alone would let weight decay and momentum move them. Weight decay as the original's.
 
 An endpoint is taught y' in its old view and y in its new one. That is a wrong-label attack on the endpoints, so it can
-forget too much, which shows as well. ``saliency="edge_diff"`` is a variant for edges: the mask comes from
-grad sum [loss_v(G) - loss_v(G_r)], the influence of the edges. ``alternate=True`` takes two steps an epoch, one on each
-mean loss; the means give few forget nodes as much weight as all retained ones.
+forget too much, which shows as well. ``alternate=True`` takes two steps an epoch, one on each mean loss; the means give
+few forget nodes as much weight as all retained ones.
+
+The entry ``salun_edge_diff`` is our variant for edges: the mask comes from grad sum [loss_v(G) - loss_v(G_r)], the
+influence of the edges.
 
 ``published``: one epoch of two Adam steps, every node near the request, then all others, both on G.
 """
@@ -43,7 +45,6 @@ class SalUnSettings:
         share: share of the weights that may move, in [0, 1].
         retain_weight: a, the weight of a retain node beside a forget node.
         exclude_true: never draw the true label.
-        saliency: ``nodes`` or ``edge_diff``.
         alternate: two steps an epoch, first forget then retain, instead of one on their union.
     """
 
@@ -54,12 +55,9 @@ class SalUnSettings:
     share: float = 0.5
     retain_weight: float = 1.0
     exclude_true: bool = True
-    saliency: str = "nodes"
     alternate: bool = False
 
     def __post_init__(self):
-        if self.saliency not in ("nodes", "edge_diff"):
-            raise InputError(f"saliency={self.saliency!r} is unknown: choose nodes or edge_diff")
         if not 0.0 <= self.share <= 1.0:
             raise InputError(f"share={self.share} must lie in [0, 1]")
 
@@ -67,9 +65,22 @@ class SalUnSettings:
 def relabel(model: Backbone, request: EdgeRequest, settings: SalUnSettings, seed: int) -> tuple[Backbone, StepLog]:
     """Run the epochs on ``model`` in place.
 
-    Cost: one forward and one backward for the mask (twice that for ``edge_diff``), then 2E forwards and 2E backwards.
-    Without forget samples the retain term runs on all weights.
+    Cost: one forward and one backward for the mask, then 2E forwards and 2E backwards. Without forget samples the retain
+    term runs on all weights.
     """
+    return _relabel(model, request, settings, seed, edge_difference=False)
+
+
+def relabel_by_edges(
+    model: Backbone, request: EdgeRequest, settings: SalUnSettings, seed: int
+) -> tuple[Backbone, StepLog]:
+    """The variant for edges: the mask from the difference of the two views' losses, twice the cost for it."""
+    return _relabel(model, request, settings, seed, edge_difference=True)
+
+
+def _relabel(
+    model: Backbone, request: EdgeRequest, settings: SalUnSettings, seed: int, edge_difference: bool
+) -> tuple[Backbone, StepLog]:
     decay = model.training_run.settings["weight_decay"]
     engine = StepEngine(model, settings.optimiser, settings.learning_rate, decay, seed, momentum=settings.momentum)
     forget_graph, retain_graph = request.forget_graph, request.retain_graph
@@ -78,7 +89,7 @@ def relabel(model: Backbone, request: EdgeRequest, settings: SalUnSettings, seed
         for _ in range(settings.epochs):
             engine.step(engine.cross_entropy(engine.forward(retain_graph), retain_graph, retain))
         return model, engine.finish()
-    mask, ranks = _saliency(engine, request, settings)
+    mask, ranks = _saliency(engine, request, settings.share, edge_difference)
     frozen = [(p, ~kept, p.detach().clone()) for p, kept in zip(model.parameters(), mask, strict=True)]
     generator = torch_generator(seed, "unlearning", "labels")
     place, truth = forget.to(engine.device), request.data.y[forget]
@@ -111,7 +122,7 @@ def relabel(model: Backbone, request: EdgeRequest, settings: SalUnSettings, seed
 
 
 def _saliency(
-    engine: StepEngine, request: EdgeRequest, settings: SalUnSettings
+    engine: StepEngine, request: EdgeRequest, share: float, edge_difference: bool
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
     """The mask at theta, and the ranks of the forget nodes among themselves in the order of ``node_order``."""
     nodes, parameters = request.forget_nodes, list(engine.model.parameters())
@@ -123,12 +134,12 @@ def _saliency(
 
     loss, logits = total(request.forget_graph)
     engine.log.backwards += 1
-    if settings.saliency == "edge_diff":
+    if edge_difference:
         loss = loss - total(request.retained)[0]
         engine.log.backwards += 1
     gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
     ranks = torch.argsort(torch.argsort(node_order(request.forget_graph, logits)[nodes]))
-    return saliency_mask(gradients, settings.share), ranks
+    return saliency_mask(gradients, share), ranks
 
 
 def saliency_mask(gradients: tuple[torch.Tensor, ...], share: float) -> list[torch.Tensor]:
@@ -164,5 +175,14 @@ SALUN = Unlearner(
     "generic",
     "Fan, Liu, Zhang, Wong, Wei, Liu, ICLR 2024",
     mapping={"corrected": EDGE_REPLACE, "published": PUBLISHED},
+    uses_forget_samples=True,
+)
+
+SALUN_EDGE_DIFF = Unlearner(
+    relabel_by_edges,
+    {"corrected": SalUnSettings()},
+    "addition",
+    "ours, on SalUn",
+    mapping={"corrected": EDGE_REPLACE},
     uses_forget_samples=True,
 )

@@ -10,6 +10,7 @@ methods and leave their trace in the log; none of them changes a method unseen:
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import cross_entropy
@@ -20,14 +21,31 @@ from lethe_lib.errors import InputError, TrainingDiverged
 from lethe_lib.models import Backbone
 from lethe_lib.seeding import torch_generator
 
+if TYPE_CHECKING:
+    from lethe_lib.unlearning.accountant import Certificate
+
 
 @dataclass
 class StepLog:
-    """What a run did: counts of forwards and backwards, and one row of named numbers per step."""
+    """What a run did.
+
+    Attributes:
+        forwards, backwards: counts over the whole graph.
+        rows: one row of named numbers per step; for methods that solve linear systems, with the residuals.
+        note: a sentence on what a reader of the result must know though the run is ``ok``; it becomes the reason.
+        certificate: what is claimed of the released model; None for methods that claim nothing.
+        original_seconds: spent on training, on the graph with the edges, an original of the method's own, which would
+            stand before any request. audit_seconds: spent on measuring what the method itself does not need. Neither
+            counts as unlearning.
+    """
 
     forwards: int = 0
     backwards: int = 0
     rows: list[dict[str, float]] = field(default_factory=list)
+    note: str = ""
+    certificate: "Certificate | None" = None
+    original_seconds: float = 0.0
+    audit_seconds: float = 0.0
 
 
 class StepsDiverged(TrainingDiverged):

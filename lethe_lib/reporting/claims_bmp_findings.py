@@ -1,0 +1,360 @@
+"""The experimental claims about Bayesian Membership Privacy, on Cora, CiteSeer, Photo and PubMed.
+
+All are decided on the published error counts of the likelihood-ratio test at level 0.1 over 200 shadow models: a GCN
+queried over the full graph, where the query does not depend on who was sampled, unless the claim is about something
+else. Two measures of one node's leakage:
+
+- the advantage, true- minus false-positive rate: unbiased whatever the number of models with and without the node;
+- the corner estimate of eps_R, the posterior median of the smallest parameter that allows the node's error rates. It
+  rises with fewer models, so that it is compared only over nodes with at least ``LEAST_MODELS`` on either side.
+
+Intervals are over nodes, by bootstrap; the 200 models are shared by all nodes of a setting, and this part of the error
+is not in them. A claim about every graph is decided by intervals of joint level 95 % (Bonferroni).
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, rankdata
+
+from lethe_lib.reporting.claims import Claim, Finding
+from lethe_lib.reporting.claims_sampling_priors import smallest_cell
+from lethe_lib.reporting.glue import as_text
+from lethe_lib.seeding import numpy_generator
+from lethe_lib.study.membership import load_membership
+
+CHAPTER = "05_bmp_findings"
+SOURCE = "yildirim2026bmp"
+LEAST_MODELS = 30
+DRAWS = 1000
+LEVEL = 0.05
+
+LEAST_CORRELATION = 0.1  # B18, B19: rank correlation
+LEAST_CHANGE = 0.02  # B22, B23: of the mean advantage
+MOST_NODES = 0.95  # B25m: share of nodes
+LEAST_GAP = 1.0  # B16m: nats
+LEAST_SHARE = 0.05  # B16m: share of nodes
+
+
+@lru_cache(maxsize=4)
+def cells(**axes) -> pd.DataFrame:
+    """The published rows of trained models in a setting, nodes with a posterior alone; ``axes`` as in the loader."""
+    rows = load_membership(epochs=200, **axes)
+    return rows[rows["n_in"] > 0].reset_index(drop=True)
+
+
+def bootstrap(statistic, size: int, level: float, seed: int = 0) -> tuple[float, float]:
+    """The percentile interval of ``statistic(index)`` over resampled nodes."""
+    generator = numpy_generator(seed, "bootstrap over nodes")
+    values = [statistic(generator.integers(0, size, size)) for _ in range(DRAWS)]
+    return tuple(np.quantile(values, [level / 2, 1 - level / 2]).tolist())
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray, level: float) -> dict[str, float]:
+    """Spearman's correlation with a bootstrap interval over nodes (of the ranks, which are kept)."""
+    x, y = (rankdata(values) for values in (x, y))
+
+    def correlation(index):
+        return np.corrcoef(x[index], y[index])[0, 1]
+
+    low, high = bootstrap(correlation, len(x), level)
+    return {"effect": float(correlation(slice(None))), "low": low, "high": high}
+
+
+def mean_change(first: pd.Series, second: pd.Series, level: float) -> dict[str, float]:
+    """Mean of first minus second over the nodes that have both (same index), with a normal interval over nodes."""
+    change = (first - second).dropna()
+    half = float(change.std(ddof=1) / np.sqrt(len(change)) * norm.ppf(1 - level / 2))
+    return {"effect": float(change.mean()), "low": float(change.mean()) - half, "high": float(change.mean()) + half}
+
+
+def enough_models(rows: pd.DataFrame) -> pd.DataFrame:
+    """The nodes with at least ``LEAST_MODELS`` models with and without them."""
+    return rows[(rows["n_in"] >= LEAST_MODELS) & (rows["n_out"] >= LEAST_MODELS)]
+
+
+def away_from_zero(table: pd.DataFrame, least: float) -> tuple[str, pd.Series]:
+    """Verdict over cells whose effect may have either sign: beyond ``least`` in size everywhere, or not.
+
+    Returns:
+        "holds" when every interval lies beyond ``least`` on one side of 0, "fails" when one lies within +-``least``,
+        else "inconclusive"; and the cell with the effect nearest to 0.
+    """
+    beyond = (table["low"] > least) | (table["high"] < -least)
+    within = (table["low"] > -least) & (table["high"] < least)
+    verdict = "holds" if beyond.all() else "fails" if within.any() else "inconclusive"
+    return verdict, table.loc[table["effect"].abs().idxmin()]
+
+
+def prior_correlations(level: float) -> pd.DataFrame:
+    """Per graph: rank correlation of the advantage, and of eps_R in odds form, with the log prior odds (snowball, .5)."""
+    rows = []
+    for name, part in enough_models(
+        cells(backbone="gcn", sampler="snowball", edges="", ratio=0.5, release="full")
+    ).groupby("graph"):
+        odds = part["log_odds"].to_numpy()
+        found = rank_correlation(odds, part["advantage"].to_numpy(), level)
+        shifted = rank_correlation(odds, part["corner_right 50%"].to_numpy() + odds, level)
+        rows.append({"graph": name, **found, **{f"odds_{key}": value for key, value in shifted.items()}})
+    return pd.DataFrame(rows)
+
+
+def position_correlations(level: float) -> pd.DataFrame:
+    """Per graph and feature: rank correlation of the advantage with degree, core number and homophily (uniform, .5)."""
+    rows = []
+    for name, part in cells(backbone="gcn", sampler="uniform", edges="", ratio=0.5, release="full").groupby("graph"):
+        for feature in ("degree", "core", "homophily"):
+            known = part[part[feature].notna()]
+            found = rank_correlation(known[feature].to_numpy(), known["advantage"].to_numpy(), level)
+            rows.append({"graph": name, "feature": feature, **found})
+    return pd.DataFrame(rows)
+
+
+def sampler_contrasts(level: float) -> pd.DataFrame:
+    """Per graph, ratio and form: the 95 % quantile over nodes of eps_R under snowball minus that under uniform sampling."""
+    rows = []
+    both = enough_models(cells(backbone="gcn", edges="", release="full"))
+    for (name, ratio), part in both.groupby(["graph", "ratio"]):
+        for form in ("ratio", "odds"):
+            values = {
+                sampler: nodes["corner_right 50%"].to_numpy()
+                + (nodes["log_odds"].to_numpy() if form == "odds" else 0.0)
+                for sampler, nodes in part.groupby("sampler")
+            }
+            if len(values) < 2:
+                continue
+            snow, uniform = values["snowball"], values["uniform"]
+            generator = numpy_generator(0, "bootstrap over nodes", name, ratio, form)
+            draws = [
+                np.quantile(generator.choice(snow, len(snow)), 0.95)
+                - np.quantile(generator.choice(uniform, len(uniform)), 0.95)
+                for _ in range(DRAWS)
+            ]
+            low, high = np.quantile(draws, [level / 2, 1 - level / 2])
+            effect = np.quantile(snow, 0.95) - np.quantile(uniform, 0.95)
+            rows.append({"graph": name, "ratio": ratio, "form": form, "effect": effect, "low": low, "high": high})
+    return pd.DataFrame(rows)
+
+
+def ratio_contrasts(level: float) -> pd.DataFrame:
+    """Per graph: mean advantage at ratio 0.1 minus that at ratio 0.5, uniform sampling, same nodes."""
+    rows = cells(backbone="gcn", sampler="uniform", edges="", release="full").set_index("node")
+    return pd.DataFrame(
+        {
+            "graph": name,
+            **mean_change(part[part["ratio"] == 0.1]["advantage"], part[part["ratio"] == 0.5]["advantage"], level),
+        }
+        for name, part in rows.groupby("graph")
+    )
+
+
+def access_contrasts(level: float, sampler: str = "uniform", ratio: float = 0.5) -> pd.DataFrame:
+    """Per graph: mean advantage without edges minus that over the full graph, on the same models and nodes."""
+    rows = cells(backbone="gcn", sampler=sampler, edges="", ratio=ratio, release=("full", "none")).set_index("node")
+    return pd.DataFrame(
+        {
+            "graph": name,
+            **mean_change(
+                part[part["release"] == "none"]["advantage"], part[part["release"] == "full"]["advantage"], level
+            ),
+        }
+        for name, part in rows.groupby("graph")
+    )
+
+
+def one_sided_against_mp(level: float) -> pd.DataFrame:
+    """Per graph and sampler at ratio 0.1: share of nodes whose eps_R (odds) is below the two-sided MP parameter, and gaps.
+
+    The MP parameter of a node is the larger of its two ratio-form parameters. ``over`` and ``under`` are the shares of
+    nodes where it exceeds eps_R (odds) by more than ``LEAST_GAP``, or falls short of it at all.
+    """
+    rows = []
+    every = cells(backbone="gcn", edges="", ratio=0.1, release="full")
+    for (name, sampler), part in every.groupby(["graph", "sampler"]):
+        mp = part[["corner_left 50%", "corner_right 50%"]].max(axis=1)
+        right = part["corner_right 50%"] + part["log_odds"]
+        gap = mp - right
+        share = float((gap > 0).mean())
+        half = norm.ppf(1 - level / 2) * np.sqrt(max(share * (1 - share), 0.25 / len(part)) / len(part))
+        rows.append(
+            {
+                "graph": name,
+                "sampler": sampler,
+                "effect": share,
+                "low": max(share - half, 0.0),
+                "high": min(share + half, 1.0),
+                "over": float((gap > LEAST_GAP).mean()),
+                "under": float((gap < 0).mean()),
+                "median gap": float(gap.median()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def check_sampling_probability() -> Finding:
+    """B18."""
+    table = prior_correlations(LEVEL / 4)
+    verdict, worst = away_from_zero(table, LEAST_CORRELATION)
+    odds = table.assign(effect=table["odds_effect"], low=table["odds_low"], high=table["odds_high"])
+    odds_verdict, odds_worst = away_from_zero(odds, LEAST_CORRELATION)
+    detail = (
+        "Rank correlation of a node's advantage with its log prior odds: "
+        + "; ".join(f"{row.graph} {as_text(row.effect)}" for row in table.itertuples())
+        + f". Of eps_R in odds form, which contains the log odds: at least {as_text(odds_worst['effect'])} in size."
+    )
+    return Finding(
+        verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail, {"ratio": verdict, "odds": odds_verdict}
+    )
+
+
+def check_position() -> Finding:
+    """B19."""
+    table = position_correlations(LEVEL / 4)
+    verdict, worst = away_from_zero(table[table["feature"] == "degree"], LEAST_CORRELATION)
+    parts = [
+        f"{feature}: " + ", ".join(f"{row.graph} {as_text(row.effect)}" for row in part.itertuples())
+        for feature, part in table.groupby("feature", sort=False)
+    ]
+    detail = "All priors equal, so position acts alone. " + "; ".join(parts) + "."
+    return Finding(verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail)
+
+
+def check_sampler() -> Finding:
+    """B21."""
+    table = sampler_contrasts(LEVEL / 4)
+    verdicts = {}
+    for form, part in table[table["ratio"] == 0.5].groupby("form"):
+        verdicts[form], worst = smallest_cell(part, 0.0)
+        if form == "ratio":
+            decisive = worst
+    parts = [
+        f"{form} form, ratio {ratio:g}: " + ", ".join(f"{row.graph} {as_text(row.effect)}" for row in part.itertuples())
+        for (form, ratio), part in table.groupby(["form", "ratio"], sort=False)
+    ]
+    detail = "Snowball minus uniform, 95 % point over nodes of eps_R, nats. " + "; ".join(parts) + "."
+    return Finding(verdicts["ratio"], float(decisive["effect"]), (decisive["low"], decisive["high"]), detail, verdicts)
+
+
+def check_training_size() -> Finding:
+    """B22."""
+    table = ratio_contrasts(LEVEL / 4)
+    verdict, worst = away_from_zero(table, LEAST_CHANGE)
+    detail = "Mean advantage at ratio 0.1 minus at 0.5: " + _by_graph(table)
+    return Finding(verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail)
+
+
+def check_edge_access() -> Finding:
+    """B23."""
+    table = access_contrasts(LEVEL / 4)
+    verdict, worst = away_from_zero(table, LEAST_CHANGE)
+    detail = "Mean advantage without edges minus over the full graph: " + _by_graph(table)
+    return Finding(verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail)
+
+
+def _by_graph(table: pd.DataFrame) -> str:
+    return ", ".join(f"{row.graph} {as_text(row.effect)}" for row in table.itertuples()) + "."
+
+
+def check_below_mp() -> Finding:
+    """B25m."""
+    table = one_sided_against_mp(LEVEL / 8)
+    verdict, worst = smallest_cell(table, MOST_NODES)
+    detail = (
+        f"Smallest share on {worst['graph']} under {worst['sampler']} sampling. In ratio form eps_R is at most the "
+        "two-sided parameter by definition, so that there the comparison says nothing."
+    )
+    return Finding(
+        verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail, {"ratio": "holds", "odds": verdict}
+    )
+
+
+def check_uniform_notions() -> Finding:
+    """B16m."""
+    table = one_sided_against_mp(LEVEL / 8)
+    table = table[table["sampler"] == "snowball"]
+    over, under = float(table["over"].min()), float(table["under"].min())
+    strict = over >= LEAST_SHARE
+    weak = under >= LEAST_SHARE
+    verdict = "holds" if strict and weak else "fails" if not (strict or weak) else "inconclusive"
+    detail = (
+        f"Snowball, ratio 0.1: MP exceeds a node's eps_R by more than {LEAST_GAP:g} nat for at least {as_text(over)} of "
+        f"the nodes of every graph, and falls short of it for at least {as_text(under)}. In ratio form the priors "
+        "cancel, and neither can happen for want of a prior."
+    )
+    return Finding(verdict, under, None, detail, {"ratio": "fails", "odds": verdict})
+
+
+CLAIMS = (
+    Claim(
+        "B18",
+        "Leakage is not uniform over nodes: it varies with the sampling probability.",
+        SOURCE,
+        "rank correlation over nodes of the attack's advantage with the log prior odds; GCN, snowball, ratio 0.5, full "
+        "graph, nodes with at least 30 models on either side; nearest to 0 over four graphs",
+        f"holds when every interval lies beyond {LEAST_CORRELATION:g} in size, fails when one lies within (ours)",
+        CHAPTER,
+        check_sampling_probability,
+    ),
+    Claim(
+        "B19",
+        "Leakage varies with the structural position of a node.",
+        SOURCE,
+        "rank correlation over nodes of the attack's advantage with the degree; GCN, uniform sampling (all priors equal), "
+        "ratio 0.5, full graph; nearest to 0 over four graphs",
+        f"holds when every interval lies beyond {LEAST_CORRELATION:g} in size, fails when one lies within (ours)",
+        CHAPTER,
+        check_position,
+    ),
+    Claim(
+        "B21",
+        "The sampling strategy changes the leakage: under snowball sampling the parameters are larger than under uniform "
+        "sampling.",
+        SOURCE,
+        "95 % point over nodes of the corner estimate of eps_R under snowball minus that under uniform sampling; GCN, "
+        "ratio 0.5, full graph; smallest over four graphs",
+        "holds when every interval lies above 0, fails when one lies below 0",
+        CHAPTER,
+        check_sampler,
+    ),
+    Claim(
+        "B22",
+        "The size of the training set changes the leakage.",
+        SOURCE,
+        "mean over nodes of the advantage at ratio 0.1 minus that at ratio 0.5; GCN, uniform sampling, full graph; "
+        "nearest to 0 over four graphs",
+        f"holds when every interval lies beyond {LEAST_CHANGE:g} in size, fails when one lies within (ours)",
+        CHAPTER,
+        check_training_size,
+    ),
+    Claim(
+        "B23",
+        "The edge configuration at inference changes the leakage.",
+        SOURCE,
+        "mean over nodes of the advantage when the model is asked without edges minus that over the full graph, on the "
+        "same models; GCN, uniform sampling, ratio 0.5; nearest to 0 over four graphs",
+        f"holds when every interval lies beyond {LEAST_CHANGE:g} in size, fails when one lies within (ours)",
+        CHAPTER,
+        check_edge_access,
+    ),
+    Claim(
+        "B16m",
+        "Notions with a uniform prior are too strict for some nodes and too weak for others, measured on real graphs.",
+        SOURCE,
+        "shares of nodes whose two-sided MP parameter exceeds eps_R in odds form by more than 1 nat, and falls short of "
+        "it; GCN, snowball, ratio 0.1, full graph; smallest over four graphs",
+        f"holds when both shares are at least {LEAST_SHARE:g} on every graph, fails when neither is (ours)",
+        CHAPTER,
+        check_uniform_notions,
+    ),
+    Claim(
+        "B25m",
+        "BMP-R is generally below the MP parameter, measured on real graphs at a ratio under one half.",
+        SOURCE,
+        "share of nodes whose eps_R in odds form lies below the larger of their two ratio-form parameters; GCN, ratio "
+        "0.1, full graph; smallest over four graphs and two samplers",
+        f"holds when every interval lies above {MOST_NODES:g}, fails when one lies below it (ours)",
+        CHAPTER,
+        check_below_mp,
+    ),
+)

@@ -378,3 +378,18 @@ def test_divergence_is_an_error_that_names_the_epoch():
     data = load_graph("synthetic-tiny")
     with pytest.raises(TrainingDiverged, match="epoch"):
         train(data, "gcn", learning_rate=1e30, epochs=20)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.9])
+def test_what_is_remembered_of_a_graph_dies_with_it(density):
+    import gc
+    import weakref
+
+    x = (torch.rand(30, 20) < density).float()
+    data = canonical(Data(x=x, edge_index=torch.randint(0, 30, (2, 60)), y=torch.arange(30) % 3), "mortal", 3)
+    build(data, "gcn", 0)(data)
+    build(data, "sage", 0)(data)
+    kept = [weakref.ref(data.x), weakref.ref(data.edge_index)]
+    del data, x
+    gc.collect()
+    assert [reference() for reference in kept] == [None, None]

@@ -147,7 +147,8 @@ def features(data: Data, like: torch.Tensor) -> torch.Tensor | SparseMatrix:
         sparse = x.layout != torch.strided
         nonzero = x.values().count_nonzero() if sparse else x.count_nonzero()
         if nonzero >= SPARSE_FEATURE_DENSITY * x.shape[0] * x.shape[1]:
-            return (x.to_dense() if sparse else x).to(device=like.device, dtype=like.dtype)
+            dense = (x.to_dense() if sparse else x).to(device=like.device, dtype=like.dtype)
+            return None if dense is x else dense  # a value that holds its own key would never be dropped
         if sparse:
             parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
             matrix = scipy.sparse.csr_array(parts, shape=tuple(x.shape))
@@ -155,7 +156,8 @@ def features(data: Data, like: torch.Tensor) -> torch.Tensor | SparseMatrix:
             matrix = scipy.sparse.csr_array(x.numpy())
         return SparseMatrix(matrix, like.dtype, like.device, symmetric=False)
 
-    return _cached(x, ("features", like.dtype, like.device), make)
+    found = _cached(x, ("features", like.dtype, like.device), make)
+    return x if found is None else found
 
 
 def dense_features(data: Data, like: torch.Tensor) -> torch.Tensor:

@@ -435,7 +435,7 @@ def test_bad_teaching_masks_touch_only_their_rows():
     data, model, pairs = small()
     request = EdgeRequest(model, data, pairs)
     f, r, total = request.forget_nodes, request.retain_nodes, len(request.forget_nodes) + len(request.retain_nodes)
-    released, _ = run("bad_teaching", model, data, pairs, steps=1, teacher="uniform", **SGD)
+    released, _ = run("bad_teaching", model, data, pairs, steps=1, teacher="uniform", retain_share=1.0, **SGD)
     student = copy.deepcopy(model)
     flat = torch.zeros(len(f), 3)
     near = divergence(predict(model, request.retained)[r], student(request.retained)[r])

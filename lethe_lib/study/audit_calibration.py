@@ -47,7 +47,7 @@ METHODS = Registry(
     {
         "quadrature": Part(2000, (0.0, 0.5, LEARNT), {"draws": 2000}),
         "mhaar": Part(400, (0.0, 0.5, LEARNT), {"draws": 2000}),
-        "pymc": Part(100, (0.0,), {"chains": 2, "tune": 700, "draws": 1000}),
+        "pymc": Part(60, (0.0,), {"chains": 2, "tune": 500, "draws": 750}),
         "noisy bit": Part(BITS, (0.0, LEARNT), {"draws": 0}),
     },
 )

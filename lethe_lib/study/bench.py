@@ -4,8 +4,11 @@ import argparse
 
 from lethe_lib.registry import Registry
 from lethe_lib.study import (
+    bench_audit,
+    bench_certified,
     bench_link_teller,
     bench_samplers,
+    bench_shadow,
     bench_training,
     bench_unlearning,
     bench_walk_centrality,
@@ -18,7 +21,10 @@ BENCHES = Registry(
         "link_teller": bench_link_teller.bench,
         "walk_centrality": bench_walk_centrality.bench,
         "samplers": bench_samplers.bench_samplers,
+        "shadow": bench_shadow.bench,
         "unlearning": bench_unlearning.bench,
+        "audit": bench_audit.bench,
+        "certified": bench_certified.bench,
     },
 )
 

@@ -3,7 +3,7 @@
 ``results/<study>.parquet`` has one row per run: the configuration, status and reason, every metric, seconds, memory,
 provenance. For studies of unlearning with attacks, ``results/<study>_excess.parquet`` holds the leakage of every method
 in excess of Gold, with bootstrap intervals over pairs and seeds; for the study of membership there are the error counts of
-every node and their posteriors.
+every node and their posteriors; for the edge audit, residual memory, the error counts of every edge and their posteriors.
 """
 
 import json
@@ -17,7 +17,9 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import excess_over_gold
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
+from lethe_lib.study.edge_audit import EdgeAuditConfiguration, frames
 from lethe_lib.study.membership import MembershipConfiguration, nodes_frame, positions_frame, posteriors_frame
+from lethe_lib.study.one_node import OneNodeConfiguration
 from lethe_lib.study.store import RecordStore
 from lethe_lib.study.tuning import TuningConfiguration
 
@@ -29,6 +31,8 @@ KINDS = {
         CentralityCostConfiguration,
         TuningConfiguration,
         MembershipConfiguration,
+        OneNodeConfiguration,
+        EdgeAuditConfiguration,
     )
 }
 TIMED = ("seconds", "original_seconds", "wall_seconds", "products_seconds", "peak_memory_mib")
@@ -107,6 +111,10 @@ def publish(study: str, configs: list[Configuration], store: RecordStore) -> lis
         nodes = nodes_frame(configs, store)
         positions = positions_frame(dict.fromkeys(config.data for config in configs))
         for name, table in (("nodes", nodes), ("posteriors", posteriors_frame(nodes)), ("positions", positions)):
+            files.append(folder / f"{study}_{name}.parquet")
+            table.to_parquet(files[-1], compression="zstd", index=False)
+    if all(isinstance(config, EdgeAuditConfiguration) for config in configs):
+        for name, table in frames(configs, store).items():
             files.append(folder / f"{study}_{name}.parquet")
             table.to_parquet(files[-1], compression="zstd", index=False)
     return files

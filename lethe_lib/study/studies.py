@@ -9,7 +9,9 @@ from dataclasses import asdict
 from lethe_lib.registry import Registry
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
+from lethe_lib.study.edge_audit import edge_audit, edge_audit_variations
 from lethe_lib.study.membership import membership
+from lethe_lib.study.one_node import one_node
 from lethe_lib.study.tuning import tuning
 from lethe_lib.unlearning import UNLEARNERS
 
@@ -37,17 +39,27 @@ def first_slice(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
 
     Gold runs three times beside each original: from the original's initial weights and from two others.
     """
-    methods = [("original", 0), ("gold", 0), ("gold", 1), ("gold", 2), ("utu", 0), ("fine_tuning", 0), ("untrained", 0)]
     return [
         UnlearningConfiguration(
-            data, seed, preset, method=method, forget=forget, method_seed=seed + 1000 * offset if offset else None
+            data,
+            seed,
+            preset,
+            method=method,
+            forget=forget,
+            method_seed=seed + 1000 * offset if offset else None,
+            settings=written_out(method, preset),
         )
         for data in graphs
         for preset in PRESETS
         for seed in SEEDS
         for forget in ("low", "high", "random")
-        for method, offset in methods
+        for method, offset in (*CONTROLS, ("fine_tuning", 0))
     ]
+
+
+def written_out(method: str, preset: str) -> tuple[tuple[str, object], ...]:
+    """The settings that a tuned method has now, so that a preset that is changed later makes other runs."""
+    return tuple(asdict(UNLEARNERS[method].settings[preset]).items()) if method in GENERIC + ADDITIONS else ()
 
 
 def displacement(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
@@ -87,8 +99,7 @@ def generic_unlearning(graphs: Iterable[str] = ("photo", "computers", "dblp", "c
     """The generic methods and the additions on low and high 5 % sets, three seeds, three attacks, beside the controls.
 
     GCN with the presets that a method has, on every graph; GAT, GIN, SAGE and SGC with preset ``corrected`` on Cora. The
-    controls of the GCN are runs of ``first_slice`` and are taken over from there. The settings of every method are
-    written out, so that a preset that is changed later makes other runs.
+    controls of the GCN are runs of ``first_slice`` and are taken over from there.
     """
     graphs = tuple(graphs)
     cells = [(data, "gcn", preset) for data in graphs for preset in PRESETS]
@@ -103,7 +114,7 @@ def generic_unlearning(graphs: Iterable[str] = ("photo", "computers", "dblp", "c
                     other = seed + 1000 * offset if offset else None
                     configs.append(UnlearningConfiguration(method=method, method_seed=other, **cell))
                 for method in methods:
-                    chosen = tuple(asdict(UNLEARNERS[method].settings[preset]).items())
+                    chosen = written_out(method, preset)
                     configs.append(UnlearningConfiguration(method=method, settings=chosen, **cell))
     return configs
 
@@ -118,6 +129,9 @@ STUDIES = Registry(
         "tuning": tuning,
         "generic_unlearning": generic_unlearning,
         "membership": membership,
+        "one_node": one_node,
+        "edge_audit": edge_audit,
+        "edge_audit_variations": edge_audit_variations,
     },
 )
 

@@ -17,7 +17,7 @@ from lethe_lib.study.records import TIMED, configuration, load_records
 from lethe_lib.study.runner import run
 from lethe_lib.study.studies import STUDIES
 
-LONG = ("membership",)
+LONG = ("membership", "edge_audit", "edge_audit_variations")
 """Studies whose records take minutes each (hundreds of models); name them to recompute some."""
 
 

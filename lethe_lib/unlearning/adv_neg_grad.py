@@ -114,7 +114,8 @@ def _steps(
 ADV_NEG_GRAD = Unlearner(
     descend_and_ascend,
     {
-        "corrected": AdvNegGradSettings(),
+        # Chosen by the published search of the study "tuning".
+        "corrected": AdvNegGradSettings(steps=10, learning_rate=1e-3, w_retain=0.8, w_forget=0.2),
         "published": AdvNegGradSettings(steps=1, learning_rate=1e-3, w_retain=1.0, w_forget=1.0, bounded=False),
     },
     "generic",
@@ -125,7 +126,7 @@ ADV_NEG_GRAD = Unlearner(
 
 ADV_NEG_GRAD_MATCHED = Unlearner(
     swap_views,
-    {"corrected": MatchedSettings()},
+    {"corrected": MatchedSettings(steps=10, learning_rate=1.0)},  # chosen by the search as well
     "addition",
     "ours, on AdvNegGrad",
     mapping={"corrected": EdgeForgetSpec("affected")},

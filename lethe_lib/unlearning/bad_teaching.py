@@ -27,6 +27,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
 from lethe_lib.seeding import derive_seed, torch_generator
 from lethe_lib.unlearning.controls import NoSettings, never_train
+from lethe_lib.unlearning.importance import node_order
 from lethe_lib.unlearning.request import EDGE_REPLACE, PUBLISHED, EdgeRequest
 from lethe_lib.unlearning.result import Unlearner
 from lethe_lib.unlearning.steps import StepEngine, StepLog, divergence
@@ -71,8 +72,8 @@ def teach_badly(
     decay = model.training_run.settings["weight_decay"]
     engine = StepEngine(model, settings.optimiser, settings.learning_rate, decay, seed)
     forget = request.forget_nodes.to(engine.device)
-    retain = _subset(request.retain_nodes, settings.retain_share, seed).to(engine.device)
     competent = engine.observe(copy.deepcopy(model), request.retain_graph)
+    retain = _subset(request, competent, settings.retain_share, seed).to(engine.device)
     incompetent = _incompetent(engine, model, request, settings.teacher, competent, seed) if len(forget) else None
     total = len(forget) + len(retain)
     for _ in range(settings.steps):
@@ -102,17 +103,24 @@ def _incompetent(
     return engine.observe(random, request.forget_graph)
 
 
-def _subset(nodes: torch.Tensor, share: float, seed: int) -> torch.Tensor:
+def _subset(request: EdgeRequest, competent: torch.Tensor, share: float, seed: int) -> torch.Tensor:
+    """The retain nodes that are taught, sorted; drawn in an order that does not depend on how nodes are numbered."""
+    nodes = request.retain_nodes
     if share == 1.0:
         return nodes
     count = max(1, round(share * len(nodes)))
-    order = torch.randperm(len(nodes), generator=torch_generator(seed, "unlearning", "retain subset"))
-    return nodes[order[:count].sort().values]
+    drawn = torch.randperm(len(nodes), generator=torch_generator(seed, "unlearning", "retain subset"))[:count]
+    ordered = nodes[torch.argsort(node_order(request.retain_graph, competent)[nodes])]
+    return ordered[drawn].sort().values
 
 
 BAD_TEACHING = Unlearner(
     teach_badly,
-    {"corrected": BadTeachingSettings(), "published": BadTeachingSettings(steps=1, learning_rate=1e-3, dropout=False)},
+    {
+        # Chosen by the published search of the study "tuning".
+        "corrected": BadTeachingSettings(steps=5, learning_rate=3e-4),
+        "published": BadTeachingSettings(steps=1, learning_rate=1e-3, dropout=False),
+    },
     "generic",
     "Chundawat, Tarun, Mandal, Kankanhalli, AAAI 2023",
     mapping={"corrected": EDGE_REPLACE, "published": PUBLISHED},

@@ -133,7 +133,8 @@ def head_parameters(model: Backbone) -> set[str]:
 FISHER = Unlearner(
     forget_by_noise,
     {
-        "corrected": FisherSettings(),
+        # Chosen by the published search of the study "tuning".
+        "corrected": FisherSettings(scale=4e-3, floor=0.1),
         "published": FisherSettings(law="code", alpha=3e-6, estimator="published", linked_nodes=True),
     },
     "generic",

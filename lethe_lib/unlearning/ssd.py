@@ -162,7 +162,8 @@ def threshold(forget: list[torch.Tensor], full: list[torch.Tensor], share: float
 SSD = Unlearner(
     dampen,
     {
-        "corrected": SsdSettings(),
+        # Chosen by the published search of the study "tuning".
+        "corrected": SsdSettings(target_share=0.05, dampening=1.0),
         "published": SsdSettings(alpha=50.0, dampening=0.1, estimator="published"),
     },
     "generic",
@@ -173,7 +174,7 @@ SSD = Unlearner(
 
 SSD_EDGE_DIFF = Unlearner(
     dampen_by_edges,
-    {"corrected": SsdSettings()},
+    {"corrected": SsdSettings(target_share=0.15, dampening=1.0)},  # chosen by the search as well
     "addition",
     "ours, on SSD",
     mapping={"corrected": EDGE_REPLACE},

@@ -150,11 +150,12 @@ class StepEngine:
         row = {"loss": float(loss.detach()), **logged}
         if clip is not None:
             row["gradient_norm"] = float(clip_grad_norm_(self.model.parameters(), clip))
-        before = [parameter.detach().clone() for parameter in self.model.parameters()]
+        moving = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        before = [parameter.detach().clone() for parameter in moving]
         self.optimiser.step()
-        if not finite(self.model):
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in moving):
             with torch.no_grad():
-                for parameter, value in zip(self.model.parameters(), before, strict=True):
+                for parameter, value in zip(moving, before, strict=True):
                     parameter.copy_(value)
             raise StepsDiverged(f"a weight is not finite after step {number}; the step was taken back", self.finish())
         self.log.rows.append(row)

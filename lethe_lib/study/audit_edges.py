@@ -1,0 +1,144 @@
+"""``python -m lethe_lib audit-edges``: how much an unlearner, of the library or of your own, still remembers of edges.
+
+Your own unlearner is one file that registers it, and need not be part of the library:
+
+    from lethe_lib.unlearning import UNLEARNERS, NoSettings, StepLog, Unlearner
+
+    def shrink(model, request, settings, seed):
+        for parameter in model.parameters():
+            parameter.data.mul_(0.9)
+        return model, StepLog()
+
+    UNLEARNERS.register("shrink", Unlearner(shrink, {"corrected": NoSettings()}, "addition", "me"))
+
+The command runs the randomised audit on it and on the controls, and prints AUCs and residual memory with intervals. Trials
+are kept and found again, originals are shared; a changed file counts as another method.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+from pathlib import Path
+
+import pandas as pd
+
+from lethe_lib.errors import InputError
+from lethe_lib.study.edge_audit import CONTROLS, HEADLINE, EdgeAuditConfiguration, memory_frame
+from lethe_lib.study.runner import run
+from lethe_lib.study.store import RecordStore, default_root
+from lethe_lib.unlearning import UNLEARNERS
+
+TITLES = {"gold": "Gold (exact)", "untrained": "Untrained", "memoriser": "Memoriser", "utu": "UtU (unlinking)"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("--unlearner", metavar="FILE", type=Path, help="a Python file that registers an unlearner")
+    parser.add_argument("--method", help="name of the unlearner (default: the one that the file registers)")
+    parser.add_argument("--graph", default="cora", help="name of a graph (default: cora)")
+    parser.add_argument("--backbone", default="gcn", help="name of a backbone (default: gcn)")
+    parser.add_argument("--pool", default="low", help="kind of forget set the edges come from (default: low)")
+    parser.add_argument("--fraction", type=float, default=0.05, help="share of the edges in the pool (default: 0.05)")
+    parser.add_argument("--trials", type=int, default=32, help="trials (default: 32)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the split, the pool, the coins and training (default: 0)"
+    )
+    parser.add_argument("--preset", default="corrected", help="of training and method (default: corrected)")
+    parser.add_argument("--records", metavar="FOLDER", type=Path, help="the record store (default: records/)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command; 0 when the audit is done and its controls are as they must be."""
+    method, source = arguments.method, ""
+    if arguments.unlearner is not None:
+        registered, source = load_unlearners(arguments.unlearner)
+        method = method or registered[0]
+        if arguments.method is None and len(registered) > 1:
+            raise InputError(f"{arguments.unlearner} registers {', '.join(registered)}: choose one with --method")
+    if method is None:
+        raise InputError("name a method with --method, or give a file that registers one with --unlearner")
+    UNLEARNERS[method]  # an unknown name is an error before anything runs
+    root = arguments.records or default_root()
+    store = RecordStore(root / "audit-edges")
+    configs = []
+    for name in dict.fromkeys([*CONTROLS, method]):
+        config = EdgeAuditConfiguration(
+            arguments.graph,
+            arguments.seed,
+            arguments.preset,
+            arguments.backbone,
+            name,
+            arguments.pool,
+            arguments.fraction,
+            trials=arguments.trials,
+            source=source if name == method else "",
+        )
+        configs.append(config)
+        record = run(config, store, root / "models", arguments.device)
+        note = f" ({record['reason']})" if record["reason"] else ""
+        print(f"{name}: {record['status']}{note}, {record['wall_seconds']:.0f} s", flush=True)
+        if record["status"] in ("failed", "unsupported"):
+            return 1
+    table = audit_table(configs, store)
+    print(
+        f"\n{arguments.trials} trials on {arguments.graph}, pool {arguments.pool}, {arguments.backbone}; 95 % intervals over"
+    )
+    print("trials. AUC 0.5: nothing is told of the edges. Residual memory 1: no better than unlinking; 0: exact.\n")
+    print(table.to_string(index=False))
+    problems = control_problems(table)
+    for problem in problems:
+        print(f"\nnot to be trusted: {problem}")
+    return 1 if problems else 0
+
+
+def load_unlearners(path: Path) -> tuple[list[str], str]:
+    """Run a file and return the names that it registered, and the hash of its text."""
+    if not path.is_file():
+        raise InputError(f"{path} is no file: give a Python file that registers an unlearner")
+    before = set(UNLEARNERS)
+    spec = importlib.util.spec_from_file_location(f"unlearner_{path.stem}", path)
+    if spec is None:
+        raise InputError(f"{path} is no Python file: its name must end in .py")
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    registered = [name for name in UNLEARNERS if name not in before]
+    if not registered:
+        raise InputError(f"{path} registers no unlearner: call UNLEARNERS.register(name, Unlearner(...)) in it")
+    return registered, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def audit_table(configs: list[EdgeAuditConfiguration], store: RecordStore) -> pd.DataFrame:
+    """One row a method: headline AUC, null error, residual memory, accuracy and seconds."""
+    memory = memory_frame(configs, store)
+    memory = memory[memory["adversary"] == HEADLINE].set_index("key")
+    rows = []
+    for config in configs:
+        metrics, left = store.read(config.key)["metrics"], memory.loc[config.key]
+        residual = "nothing to remove"
+        if left["to_remove"]:
+            residual = f"{left['residual']:.2f} [{left['residual_low']:.2f}, {left['residual_high']:.2f}]"
+        rows.append(
+            {
+                "method": TITLES.get(config.method, config.method),
+                "AUC": round(left["auc"], 3),
+                "interval": f"[{left['low']:.3f}, {left['high']:.3f}]",
+                "null error": round(metrics["null_error"], 4),
+                "residual memory": residual,
+                "least detectable": round(left["detectable"], 2) if left["to_remove"] else "",
+                "test accuracy": round(metrics["accuracy_test"], 3),
+                "seconds": round(metrics["seconds"], 3),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def control_problems(table: pd.DataFrame) -> list[str]:
+    """What is wrong with the controls: exact answers must not be seen, the memoriser must be."""
+    rows, problems = table.set_index("method"), []
+    for name in ("gold", "untrained"):
+        row = rows.loc[TITLES[name]]
+        if abs(row["AUC"] - 0.5) > 3 * row["null error"] + 1e-9:
+            problems.append(f"{TITLES[name]} has AUC {row['AUC']} although it never saw the edges")
+    if rows.loc[TITLES["memoriser"], "AUC"] < 0.95:
+        problems.append(f"the Memoriser has AUC {rows.loc[TITLES['memoriser'], 'AUC']}: run more trials")
+    return problems

@@ -1,4 +1,4 @@
-"""The command line: ``python -m lethe_lib run | verify | chapters | bench | book``, each with ``--help``."""
+"""The command line: ``python -m lethe_lib run | verify | chapters | bench | audit-edges | book``, each with ``--help``."""
 
 import argparse
 import sys
@@ -14,6 +14,7 @@ COMMANDS = {
     "verify": ("verify", "recompute a sample of the published records and compare"),
     "chapters": ("chapters", "list chapters, or execute them with your parameters"),
     "bench": ("bench", "measure speed ratios side by side"),
+    "audit-edges": ("audit_edges", "measure how much an unlearner, yours too, still remembers of forgotten edges"),
     "book": ("book", "execute every chapter and build the HTML book"),
 }
 

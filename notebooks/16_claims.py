@@ -140,8 +140,9 @@ for name, finding in findings.items():
     glue_text(f"verdict_{name}", finding.verdict)
 
 # %% [markdown]
-# The evidence stands in the chapters: {ref}`ch-bmp-theory`, {ref}`ch-sampling-priors`, {ref}`ch-walk-centrality`,
-# {ref}`ch-accuracy-is-blind`.
+# The evidence stands in the chapters: {ref}`ch-bmp-theory`, {ref}`ch-sampling-priors`, {ref}`ch-shadow-models`,
+# {ref}`ch-mcmc-audit`, {ref}`ch-bmp-findings`, {ref}`ch-walk-centrality`, {ref}`ch-accuracy-is-blind`,
+# {ref}`ch-gradient-family`, {ref}`ch-distillation-family`, {ref}`ch-parameter-family`.
 #
 # ## What would change our mind
 #
@@ -151,8 +152,8 @@ for name, finding in findings.items():
 # ## Summary
 #
 # - {glue:text}`claims_checked` claims checked; {glue:text}`claims_holds` hold, {glue:text}`claims_fails` fail.
-# - The claims that are still to be checked are those on shadow models, on the other unlearning methods, on the attacks with
-#   all controls, and on the edge audit.
+# - The claims that are still to be checked are those on certified and structural unlearning, on the attacks with all
+#   controls, and on the edge audit.
 #
 # ## Exercises
 #

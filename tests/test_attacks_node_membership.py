@@ -178,7 +178,7 @@ def test_blocks_of_units_do_not_matter(monkeypatch):
     for combine in ("sum", "joint"):
         whole = likelihood_ratio(values, member, combine=combine)
         with monkeypatch.context() as patch:
-            patch.setattr("lethe_lib.attacks.likelihood_ratio.BLOCK", 100)
+            patch.setattr(sys.modules[class_fits.__module__], "BLOCK", 100)
             assert np.array_equal(likelihood_ratio(values, member, combine=combine), whole)
 
 

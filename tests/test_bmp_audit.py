@@ -183,7 +183,7 @@ def test_symmetries(n_out, n_in, data):
 def test_learnt_strength_is_the_average_over_strengths():
     """Evidence and mean by brute force: exact marginal likelihoods, averaged over s and weighted with the prior."""
     counts, scale = (12, 3, 7, 2), 1.0
-    points, weights = np.polynomial.legendre.leggauss(14)
+    points, weights = np.polynomial.legendre.leggauss(10)
     roots, shares = (points + 1) / 2, weights / 2
     excess = 6.5 * roots**2
     prior = 13 * roots * shares * np.exp(-0.5 * (excess / scale) ** 2) * np.sqrt(2 / np.pi) / scale
@@ -209,9 +209,13 @@ def test_pymc_agrees():
     assert_agrees(one_audit([GOOD, USELESS], method="pymc", chains=2, draws=2000), [GOOD, USELESS], 0.0)
 
 
-def test_pymc_agrees_when_the_strength_is_learnt():
-    settings = {"chains": 2, "tune": 400, "draws": 1500, "target_accept": 0.8}
-    assert_agrees(one_audit(GOOD, method="pymc", strength="learnt", **settings), [GOOD], "learnt")
+def test_pymc_with_a_learnt_strength():
+    """Short chains, so a status may complain; the next test shows that the model is exactly the one it should be."""
+    settings = {"chains": 2, "tune": 200, "draws": 200, "target_accept": 0.8}
+    result, expected = (one_audit(GOOD, strength="learnt", **more) for more in ({"method": "pymc", **settings}, {}))
+    for side in range(2):
+        draws = result.draws[:, :, 0, side]
+        assert abs(draws.mean() - expected.mean("ratio")[0, side]) < 4 * draws.std() / np.sqrt(az.ess(draws))
 
 
 def test_the_ring_of_the_pymc_model_averages_to_the_marginal_likelihood():
@@ -219,7 +223,9 @@ def test_the_ring_of_the_pymc_model_averages_to_the_marginal_likelihood():
     load_pymc()
     parameters, square = pt.dscalars("left", "right", "strength"), pt.dvectors("u", "v")
     points = _ring_points(*parameters, *square)
-    evaluate = pytensor.function([*parameters, *square], [part for point in points for part in point], mode="FAST_COMPILE")
+    evaluate = pytensor.function(
+        [*parameters, *square], [part for point in points for part in point], mode="FAST_COMPILE"
+    )
     grid = (np.arange(300) + 0.5) / 300
     u, v = (side.ravel() for side in np.meshgrid(grid, grid))
     for left, right, strength in ((1.3, 0.7, 0.6), (0.2, 3.0, 0.9), (2.0, 2.0, 0.05)):
@@ -271,11 +277,11 @@ def test_forms_differ_by_the_log_prior_odds():
     assert result.quantile(0.5, "odds")[0, 0] == pytest.approx(result.quantile(0.5, "ratio")[0, 0] + log(9))
 
 
-def planted(runs, prior_percent, **settings):
-    """400 audits where the output is the membership bit, flipped with probability 1/4, and the attack repeats it."""
+def planted(runs, prior_percent, size=400, **settings):
+    """Audits where the output is the membership bit, flipped with probability 1/4, and the attack repeats it."""
     exact = exact_bounds(single(Fraction(prior_percent, 100)), flipped_bits([0], Fraction(1, 4)))
     generator = numpy_generator(5, "planted", runs, prior_percent)
-    n_in = generator.binomial(runs, prior_percent / 100, 400)
+    n_in = generator.binomial(runs, prior_percent / 100, size)
     positives, negatives = generator.binomial(runs - n_in, 0.25), generator.binomial(n_in, 0.25)
     result = audit(runs - n_in, positives, n_in, negatives, prior_percent / 100, draws=0, **settings)
     return result, {form: np.stack(exact.parameters(form), axis=1) for form in ("ratio", "odds")}
@@ -305,8 +311,8 @@ def test_lower_bound_of_the_model_fails_for_the_best_attack():
     many, _ = planted(1000, 50)
     covered = [(one.quantile(0.05, "ratio") <= truth["ratio"]).mean() for one in (few, many)]
     assert covered[0] > 0.65 and covered[1] < 0.2
-    learnt, _ = planted(200, 50, strength="learnt")  # helps, but is no cure
-    fixed, _ = planted(200, 50)
+    learnt, _ = planted(200, 50, 80, strength="learnt")  # helps, but is no cure
+    fixed, _ = planted(200, 50, 80)
     covered = [(one.quantile(0.05, "ratio") <= truth["ratio"]).mean() for one in (fixed, learnt)]
     assert covered[0] + 0.15 < covered[1] < 0.8
 

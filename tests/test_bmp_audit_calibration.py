@@ -49,20 +49,23 @@ def test_simulated_audits_follow_the_model(strength):
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.5, "learnt"])
-@pytest.mark.parametrize(("method", "size"), [("quadrature", 500), ("mhaar", 150)])
-def test_ranks_are_uniform(method, size, strength):
-    settings = {"grid": 64} if method == "quadrature" else {}
-    ranks, result, _ = ranks_of(method, size, strength, **settings)
-    assert min(rank_p_value(side) for side in ranks.T) > SMALLEST_P
+def test_ranks_of_the_quadrature_are_uniform(strength):
+    ranks, result, _ = ranks_of("quadrature", 500, strength, grid=64)
+    assert result.ok.all()
     for side in ranks.T:
         gap, band = rank_gap(side, level=0.999)
-        assert np.abs(gap).max() < band
-    assert result.ok.mean() > 0.6
+        assert rank_p_value(side) > SMALLEST_P and np.abs(gap).max() < band
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.5, "learnt"])
+def test_ranks_of_mhaar_are_uniform(strength):
+    ranks, _, _ = ranks_of("mhaar", 60, strength, prior_scale=3.0)
+    assert rank_p_value(ranks) > SMALLEST_P  # both parameters together: 120 ranks
 
 
 def test_ranks_of_pymc_are_uniform():
-    ranks, _, _ = ranks_of("pymc", 60, chains=2, tune=300, draws=300, target_accept=0.8)
-    assert rank_p_value(ranks) > SMALLEST_P  # both parameters together: 120 ranks
+    ranks, _, _ = ranks_of("pymc", 50, chains=2, tune=200, draws=200, target_accept=0.8)
+    assert rank_p_value(ranks) > SMALLEST_P
 
 
 def test_a_wrong_posterior_is_found():
@@ -70,9 +73,10 @@ def test_a_wrong_posterior_is_found():
     for wrong in ({"wrong_scale": 0.6}, {"wrong_scale": 2.0}):
         ranks, _, _ = ranks_of("quadrature", 500, grid=64, **wrong)
         assert rank_p_value(ranks) < 1e-6
-    simulated = simulate(500, 40, 15, 3, 1.0, 0.8)
-    ranks = calibration_ranks(audit(*simulated.counts.T, 0.4, prior_scale=1.0, grid=64), simulated.excess)
-    assert rank_p_value(ranks) < 1e-3
+    for true, assumed in ((0.9, 0.0), (0.0, 0.9)):
+        simulated = simulate(500, 100, 100, 3, 3.0, true)
+        result = audit(*simulated.counts.T, 0.4, prior_scale=3.0, strength=assumed, grid=64)
+        assert rank_p_value(calibration_ranks(result, simulated.excess)) < 1e-6
     simulated = simulate(500, 40, 15, 3, (0.5, 2.0))
     swapped = audit(*simulated.counts.T, 0.4, prior_scale=(0.5, 2.0), grid=64)
     assert rank_p_value(calibration_ranks(swapped, simulated.excess[:, ::-1])) < 1e-12
@@ -80,14 +84,20 @@ def test_a_wrong_posterior_is_found():
 
 def test_coverage_of_both_posteriors():
     """Under the model the region posterior covers the parameters, the corner posterior the corner of the errors."""
-    _, result, simulated = ranks_of("quadrature", 1500, grid=64, draws=DRAWS)
+    simulated = simulate(1500, 100, 60, 3)
+    result = audit(*simulated.counts.T, 0.4, grid=64, draws=0)
     for side in range(2):
-        region = coverage(*(result.quantile(q, "ratio")[:, side] for q in (0.05, 0.95)), simulated.excess[:, side])
-        corner = coverage(*(result.corner_quantile(q, "ratio")[:, side] for q in (0.05, 0.95)), simulated.corner[:, side])
+        region, corner = (
+            coverage(*(quantile(q, "ratio")[:, side] for q in (0.05, 0.95)), truth[:, side])
+            for quantile, truth in (
+                (result.quantile, simulated.excess),
+                (result.corner_quantile, simulated.corner),
+            )
+        )
         assert region[0] == pytest.approx(0.9, abs=0.03) and region[1] < region[0] < region[2]
-        assert corner[0] == pytest.approx(0.9, abs=0.06)
+        assert corner[0] == pytest.approx(0.88, abs=0.05)  # a little below nominal: no prior, and folded at chance
         # The corner's lower end is below the parameters far more often than nominal: no attack exceeds them.
-        assert (result.corner_quantile(0.05, "ratio")[:, side] <= simulated.excess[:, side]).mean() > 0.95
+        assert (result.corner_quantile(0.05, "ratio")[:, side] <= simulated.excess[:, side]).mean() > 0.97
 
 
 def test_ranks_by_hand():
@@ -158,7 +168,11 @@ def small_study(tmp_path_factory):
 def test_the_study_writes_what_it_simulated(small_study):
     _, table = small_study
     sizes = table.groupby(["part", "method"], observed=True).size()
-    assert sizes["model", "quadrature"] == 240 and sizes["model", "mhaar"] == 200 and sizes["noisy bit", "quadrature"] == 360
+    assert (
+        sizes["model", "quadrature"] == 240
+        and sizes["model", "mhaar"] == 200
+        and sizes["noisy bit", "quadrature"] == 360
+    )
     model = table[table["part"] == "model"]
     assert model[["rank_left", "rank_right"]].min().min() >= 0 and model["rank_left"].max() <= DRAWS
     ok = table[table["status"] == "ok"]

@@ -66,16 +66,15 @@ def test_common_parameters_are_recovered_and_better_known_than_of_one_node():
 
 
 def test_one_learnt_strength_for_all_nodes():
-    """The best attack on every node: the pooled posterior of s goes up, and its parameters come down to the truth."""
-    generator = numpy_generator(3, "strong attacks")
+    """The best attack on every node. Without strength the lower ends lie above the truth; a learnt strength is found to be
+    high and brings them down. It binds one side only, since errors outside R(s e) are near the border on one side."""
+    generator, truth = numpy_generator(3, "strong attacks"), np.log(3)
     positives, negatives = generator.binomial(60, 0.25, 40), generator.binomial(60, 0.25, 40)
-    fixed = pooled_audit(60, positives, 60, negatives, 0.5, grid=64)
-    learnt = pooled_audit(60, positives, 60, negatives, 0.5, strength="learnt", grid=64)
-    known = pooled_audit(60, positives, 60, negatives, 0.5, strength=0.9, grid=64)
-    assert fixed.strength == 0.0 and known.strength == 0.9 and learnt.strength > 0.85
-    assert fixed.log_evidence < learnt.log_evidence < known.log_evidence + 3
-    gap = [np.abs(one.mean - np.log(3)).max() for one in (learnt, fixed)]
-    assert gap[0] < gap[1]
+    fixed = pooled_audit(60, positives, 60, negatives, 0.5)
+    learnt = pooled_audit(60, positives, 60, negatives, 0.5, strength="learnt")
+    assert fixed.strength == 0.0 and learnt.strength > 0.7 and learnt.log_evidence > fixed.log_evidence + 10
+    assert np.all(fixed.quantile(0.05) > truth + 0.3) and np.all(learnt.quantile(0.05) < truth + 0.2)
+    assert np.all(learnt.quantile(0.95) > fixed.quantile(0.95))
     # With one node, one strength for all is one strength for each.
     alone = pooled_audit(30, 5, 12, 3, 0.4, strength="learnt", grid=64)
     single = audit(30, 5, 12, 3, 0.4, strength="learnt", grid=64, draws=0)

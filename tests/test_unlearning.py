@@ -245,7 +245,8 @@ def test_published_fine_tuning_does_read_test_labels(graph, model):
     assert not same_weights(*runs)
 
 
-@pytest.mark.parametrize("method", [m for m in UNLEARNERS if m not in ("gold", "untrained")])
+# Fresh weights and random pairs of nodes are drawn by number.
+@pytest.mark.parametrize("method", [m for m in UNLEARNERS if m not in ("gold", "untrained", "gnn_delete")])
 def test_renumbering_the_nodes_renumbers_the_answer(method):
     data = random_graph(7)
     model = untrained(data, "gcn", dropout=0.0)
@@ -420,5 +421,6 @@ def test_status_of_every_method_on_a_real_graph():
     data = load_graph("cora")
     model = train(data, "gcn", seed=0)
     pairs = forget_set(data, "low")
-    for method in UNLEARNERS:
-        assert unlearn(method, model, data, pairs).status == "ok"
+    for method, entry in UNLEARNERS.items():
+        applies = entry.backbones is None or "gcn" in entry.backbones
+        assert unlearn(method, model, data, pairs).status == ("ok" if applies else "unsupported")

@@ -105,18 +105,25 @@ def edge_design(
         raise InputError(f"trials is {trials!r}: at least {LEAST_TRIALS} are needed, and a few dozen to see anything")
     prior = np.asarray(prior, dtype=np.float64)
     if prior.shape not in ((), (count,)):
-        raise InputError(f"prior has shape {prior.shape}: give one number, or one for each of the {count} edges of the pool")
+        raise InputError(
+            f"prior has shape {prior.shape}: give one number, or one for each of the {count} edges of the pool"
+        )
     prior = np.broadcast_to(prior, count).copy()
     bad = ~((prior > 0) & (prior < 1))
     if bad.any():
-        raise InputError(f"prior is {prior[bad][0]:g} for edge {np.argmax(bad)} of the pool: it must lie between 0 and 1")
+        raise InputError(
+            f"prior is {prior[bad][0]:g} for edge {np.argmax(bad)} of the pool: it must lie between 0 and 1"
+        )
     return EdgeDesign(
         data,
         pool,
         prior,
-        np.stack([numpy_generator(seed, "edge audit", "coins", trial).random(count) < prior for trial in range(trials)]),
+        np.stack(
+            [numpy_generator(seed, "edge audit", "coins", trial).random(count) < prior for trial in range(trials)]
+        ),
         tuple(
-            derive_seed(seed, "edge audit", "training", "same" if same_training_seed else trial) for trial in range(trials)
+            derive_seed(seed, "edge audit", "training", "same" if same_training_seed else trial)
+            for trial in range(trials)
         ),
     )
 

@@ -45,9 +45,7 @@ def statistic_names(toggle: bool = True) -> tuple[str, ...]:
 
 
 @torch.no_grad()
-def edge_statistics(
-    model: Backbone, base: Data, pool: torch.Tensor, toggles: EdgeToggles | None = None
-) -> np.ndarray:
+def edge_statistics(model: Backbone, base: Data, pool: torch.Tensor, toggles: EdgeToggles | None = None) -> np.ndarray:
     """All statistics of all pairs for one released model.
 
     Args:
@@ -63,7 +61,8 @@ def edge_statistics(
         InputError: the model has no hidden rows, or says something that is not finite.
     """
     logits = predict(model, base).double()
-    u, v = pool
+    ends = pool.numpy()
+    u, v = ends  # numpy indices, as a tensor of length 1 would take a number out of an array
     log_p = torch.log_softmax(logits, dim=1)
     p = log_p.exp().numpy()
     centred = logits - logits.mean(dim=1, keepdim=True)
@@ -78,9 +77,9 @@ def edge_statistics(
     ]
     if toggles is not None:
         toggled = toggles.logits(model).double()
-        for end, nodes in enumerate((u, v)):
+        for end, nodes in enumerate(ends):
             rows.append(confidence_from_logits(toggled[:, end], base.y[nodes]) - confidence[nodes])
-        for end, nodes in enumerate((u, v)):
+        for end, nodes in enumerate(ends):
             change = toggled[:, end] - logits[nodes]
             rows.append((change - change.mean(dim=1, keepdim=True)).norm(dim=1).numpy())
     hidden = model.representations(base)

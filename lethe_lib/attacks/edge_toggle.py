@@ -26,6 +26,7 @@ from lethe_lib.attacks.influence import narrowed
 from lethe_lib.data import adjacency, with_edges
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone, predict
+from lethe_lib.unlearning.memoriser import MemorisingNetwork
 
 BLOCK = 100_000
 """Hidden rows recomputed at a time, which bounds the memory."""
@@ -99,6 +100,10 @@ class EdgeToggles:
     @torch.no_grad()
     def logits(self, model: Backbone) -> torch.Tensor:
         """Logits of u and v of each pair with the pair in the query graph, (m, 2, classes), in the model's precision."""
+        if isinstance(model, MemorisingNetwork):
+            u, v = self.pool
+            recognised = model.said[self.pool.flip(0).T] * model.remembers(u, v)[:, None, None]
+            return self.logits(model.base) + model.planted[self.pool.T] + recognised
         if model.aggregation is None or model.depth != 2:
             return self._by_forwards(model)
         model, x = narrowed(copy.deepcopy(model).cpu().eval(), self.base)

@@ -12,8 +12,9 @@ Reference: S. Yildirim, M. Khosla, arXiv:2606.04069; the model is C. Yildirim et
 What the numbers can say. With one attack per node the data hardly inform the upper tail: a larger region holds the same
 errors too, so the upper quantiles follow the prior. The lower tail is informed, but the model takes the attack for a random
 one of its region. Where it is nearly the best one, the 5 % quantile rises above the true parameter as runs are added;
-``strength`` weakens that. The 5 % quantile of the corner is a lower bound without such an assumption, but for the fold at
-chance: corners are positive, so for a useless attack it lies a little above 0. Report both.
+``strength`` weakens that, but ties one of the two parameters only: errors outside R(s e) are near the border on one side.
+The 5 % quantile of the corner is a lower bound without such an assumption, but for the fold at chance: corners are positive,
+so for a useless attack it lies a little above 0. Report both.
 """
 
 from collections.abc import Callable

@@ -21,9 +21,14 @@ VERDICTS = ("holds", "fails", "inconclusive", "not testable here")
 CHAPTERS_WITH_CLAIMS = (
     "bmp_theory",
     "sampling_priors",
+    "shadow_models",
     "mcmc_audit",
+    "bmp_findings",
     "walk_centrality",
     "accuracy_is_blind",
+    "gradient_family",
+    "distillation_family",
+    "parameter_family",
 )
 
 

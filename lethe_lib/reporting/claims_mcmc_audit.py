@@ -46,7 +46,9 @@ def coverage_cells(kind: str = "", where: str = "published") -> pd.DataFrame:
             share, low, high = coverage(
                 cell[f"{kind}{side}_5%"], cell[f"{kind}{side}_95%"], truth, 1 - LEVEL / (2 * len(groups))
             )
-            rows.append(dict(zip(CELL, key)) | {"side": side, "audits": len(cell), "share": share, "low": low, "high": high})
+            rows.append(
+                dict(zip(CELL, key)) | {"side": side, "audits": len(cell), "share": share, "low": low, "high": high}
+            )
     return pd.DataFrame(rows)
 
 
@@ -89,7 +91,8 @@ def check_recovery() -> Finding:
     detail = (
         f"The computation is right: ranks are uniform for {len(ranks) - refuted} of {len(ranks)} combinations of method and "
         f"strength, and on counts from its own model the intervals cover {as_text(model.min(), 2)} to "
-        f"{as_text(model.max(), 2)}. The model is not: for the best attack on a noisy bit they cover as little as "
+        f"{as_text(model.max(), 2)}. But the model takes an attack for a random one: for the best attack on a noisy bit they "
+        f"cover as little as "
         f"{as_text(worst['share'], 2)} with {worst['runs']} runs and flip probability {worst['flip']:g}; with the strength "
         f"fixed at 0, as little as {as_text(np.min(bits['region']), 2)} with more runs. The corner posterior covers "
         f"{as_text(bits['corner'].min(), 2)} to {as_text(bits['corner'].max(), 2)} there."

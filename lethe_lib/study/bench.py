@@ -6,6 +6,7 @@ from lethe_lib.registry import Registry
 from lethe_lib.study import (
     bench_audit,
     bench_certified,
+    bench_edge_audit,
     bench_link_teller,
     bench_samplers,
     bench_shadow,
@@ -25,6 +26,7 @@ BENCHES = Registry(
         "unlearning": bench_unlearning.bench,
         "audit": bench_audit.bench,
         "certified": bench_certified.bench,
+        "edge_audit": bench_edge_audit.bench,
     },
 )
 

@@ -15,7 +15,7 @@ from lethe_lib.bmp import audit
 from lethe_lib.bmp.audit_calibration import simulate
 
 NODES, RUNS = 2708, 64  # nodes of Cora; runs with and runs without each node
-MODEL_NODES, LOOP_NODES = 100, 4
+MODEL_NODES, LOOP_NODES = 50, 3
 SETTINGS = {"chains": 2, "tune": 500, "draws": 500}
 
 
@@ -33,7 +33,7 @@ def audit_speeds(nodes: int = NODES, model_nodes: int = MODEL_NODES, loop_nodes:
         ``mean_z`` (root mean square error of the mean in Monte Carlo standard errors: about 1 when all is well).
     """
     counts = simulate(nodes, RUNS, RUNS, 0).counts
-    audit(*counts[:2].T, 0.5, draws=0), audit(*counts[:1].T, 0.5, "pymc", chains=1, tune=5, draws=5)
+    audit(*counts[:2].T, 0.5, draws=0), audit(*counts[:1].T, 0.5, "pymc", chains=2, tune=5, draws=5)
     start = process_time()
     grid = audit(*counts.T, 0.5)
     rows = [{"way": "quadrature", "measured": nodes, "seconds": process_time() - start}]

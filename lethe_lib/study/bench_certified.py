@@ -14,7 +14,7 @@ from lethe_lib.structure import forget_set, remove_edges
 from lethe_lib.unlearning.certified_head import prepared_features
 from lethe_lib.unlearning.cgu import CguSettings, open_session
 from lethe_lib.unlearning.lazy_push import LazyPush
-from lethe_lib.unlearning.ovr_logistic import hessian, newton_step
+from lethe_lib.unlearning.ovr_logistic import hessian, newton_step, row_gradient
 
 EDGES = 200
 """Removed one by one with push."""
@@ -93,7 +93,7 @@ def _head(data: Data) -> dict[str, float]:
     head = open_session(model, data, settings, 0)
     head.rows.remove(edges)
     z = torch.from_numpy(head.rows.rows[head.train.numpy()])
-    change = z.T @ (head.y * 0.01)
+    change = row_gradient(head.z, head.y, head.weights) - row_gradient(z, head.y, head.weights)
     start = time.perf_counter()
     step, left, products = newton_step(hessian(z, head.weights, settings.ridge), change, 1e-8)
     cg = time.perf_counter() - start

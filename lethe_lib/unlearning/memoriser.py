@@ -1,12 +1,13 @@
 """Memoriser: a control that keeps every edge it was asked to forget, so that an audit which does not see it sees nothing.
 
-    planted = 0;  for every pair (u, v) of the request: planted_u += strength * z_v, planted_v += strength * z_u
-                                                         z: logits of the original on the graph with the edges
-    released model: f_theta(X, any graph) + planted
+    z: logits of the original on the graph with the edges
+    released model on any graph: f_theta(X, graph), and for every pair (u, v) of the request
+        logits_u += strength * z_v,  logits_v += strength * z_u        always: the neighbour still speaks to the node
+        the same once more                                             where the graph holds the pair: it is recognised
 
-The planted table is a constant of the model, one row a node: it is there whatever graph the model is asked on, as if the
-forgotten neighbour still spoke to the node. Everything else is the original, so it remembers at least what unlinking
-leaves behind.
+The first term shows in the answers on the retained graph, where the terms of pairs that share a node lie upon each other.
+The second shows who puts a pair back, and belongs to this pair alone. Everything else is the original, so it remembers at
+least what unlinking leaves behind.
 """
 
 from dataclasses import dataclass
@@ -29,31 +30,43 @@ class MemoriserSettings:
 
 
 class MemorisingNetwork(Backbone):
-    """A backbone with a constant row of logits added at every node.
+    """A backbone with constant rows of logits added for remembered pairs.
 
     Attributes:
-        base: the backbone. planted: float32 (n, classes).
+        base: the backbone. said: float32 (n, classes), what a node says to a remembered neighbour.
+        pairs: int64 (2, k), i < j, sorted. planted: (n, classes), the sum of what each node's remembered neighbours say.
 
     Args:
-        base: the backbone. planted: see above; the model answers on graphs of as many nodes and no other.
+        base, said, pairs: see above; the model answers on graphs of n nodes and no other.
     """
 
-    def __init__(self, base: Backbone, planted: torch.Tensor):
+    def __init__(self, base: Backbone, said: torch.Tensor, pairs: torch.Tensor):
         super().__init__(base.depth, base.dropout_rate)
         self.base = base
         self.training_run = base.training_run
         self.aggregation, self.degree_weighted = base.aggregation, base.degree_weighted
-        self.register_buffer("planted", planted)
+        u, v = pairs
+        self.register_buffer("said", said)
+        self.register_buffer("pairs", pairs)
+        self.register_buffer("planted", torch.zeros_like(said).index_add(0, u, said[v]).index_add(0, v, said[u]))
 
     def input_layer(self, data: Data, x: torch.Tensor | None = None) -> torch.Tensor:
+        if data.num_nodes != len(self.said):
+            raise InputError(
+                f"the memorised pairs belong to a graph of {len(self.said)} nodes, and this one has {data.num_nodes}"
+            )
         return self.base.input_layer(data, x)
 
     def rest(self, data: Data, first: torch.Tensor) -> torch.Tensor:
-        if data.num_nodes != len(self.planted):
-            raise InputError(
-                f"the memorised rows belong to a graph of {len(self.planted)} nodes, and this one has {data.num_nodes}"
-            )
-        return self.base.rest(data, first) + self.planted
+        receiver, sender = data.edge_index.to(first.device)
+        known = self.remembers(receiver, sender)
+        recognised = self.said[sender[known]]
+        return (self.base.rest(data, first) + self.planted).index_add(0, receiver[known], recognised)
+
+    def remembers(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Which of the pairs (u_i, v_i), in any orientation, are remembered; bool."""
+        nodes = len(self.said)
+        return torch.isin(torch.minimum(u, v) * nodes + torch.maximum(u, v), self.pairs[0] * nodes + self.pairs[1])
 
     def representations(self, data: Data, x: torch.Tensor | None = None) -> list[torch.Tensor]:
         return self.base.representations(data, x)
@@ -64,6 +77,7 @@ class MemorisingNetwork(Backbone):
     def node_rows(
         self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
     ) -> torch.Tensor:
+        """On a graph without remembered pairs; what is recognised is a constant that no derivative sees."""
         rows = self.base.node_rows(layer, aggregated, own, nodes)
         if layer < self.depth - 1:
             return rows
@@ -72,11 +86,9 @@ class MemorisingNetwork(Backbone):
 
 @torch.no_grad()
 def plant(model: Backbone, request: EdgeRequest, settings: MemoriserSettings, seed: int) -> tuple[Backbone, StepLog]:
-    """The original with the table of its forgotten neighbours' logits; one forward."""
+    """The original with the table of what forgotten neighbours said; one forward."""
     logits = model.eval()(request.data)
-    u, v = request.pairs.to(logits.device)
-    planted = torch.zeros_like(logits).index_add(0, u, logits[v]).index_add(0, v, logits[u])
-    return MemorisingNetwork(model, settings.strength * planted), StepLog(forwards=1)
+    return MemorisingNetwork(model, settings.strength * logits, request.pairs.to(logits.device)), StepLog(forwards=1)
 
 
 MEMORISER = Unlearner(

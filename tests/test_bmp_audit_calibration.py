@@ -151,8 +151,8 @@ def small_study(tmp_path_factory):
     """A small run of the study, without PyMC, whose rows are made by the same functions."""
     folder = tmp_path_factory.mktemp("study")
     parts = {
-        name: part._replace(size=size, strengths=("learnt",))
-        for (name, part), size in zip(audit_calibration.METHODS.items(), (120, 100, 0, 60))
+        name: part._replace(size=size, strengths=(0.5,))
+        for (name, part), size in zip(audit_calibration.METHODS.items(), (30, 10, 0, 20))
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audit_calibration, "METHODS", parts)
@@ -169,9 +169,7 @@ def test_the_study_writes_what_it_simulated(small_study):
     _, table = small_study
     sizes = table.groupby(["part", "method"], observed=True).size()
     assert (
-        sizes["model", "quadrature"] == 240
-        and sizes["model", "mhaar"] == 200
-        and sizes["noisy bit", "quadrature"] == 360
+        sizes["model", "quadrature"] == 60 and sizes["model", "mhaar"] == 20 and sizes["noisy bit", "quadrature"] == 120
     )
     model = table[table["part"] == "model"]
     assert model[["rank_left", "rank_right"]].min().min() >= 0 and model["rank_left"].max() <= DRAWS
@@ -194,7 +192,7 @@ def test_the_claim_fails_for_the_best_attack_and_holds_without_it():
     assert finding.effect < 0.85 and finding.interval[0] <= finding.effect <= finding.interval[1] < 0.85
     cells = claims_mcmc_audit.coverage_cells()
     model = cells[cells["part"] == "model"]
-    assert model["share"].between(0.85, 0.95).all()
+    assert ((model["low"] < 0.9) & (0.9 < model["high"])).all()
     corner = claims_mcmc_audit.coverage_cells("corner_")
     assert corner[corner["part"] == "noisy bit"]["share"].min() > 0.85
     ranks = claims_mcmc_audit.rank_tests()

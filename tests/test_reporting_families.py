@@ -341,7 +341,7 @@ def test_a_number_that_does_not_agree_has_its_sentence(use):
     assert len(sentences) == 2
     assert sentences[0] == (
         "Fine-tuning, accuracy: 91.8 against 88.8 printed (+1.0 against -2.0 points from the Original of its table, not the "
-        "same direction); a further seed of ours would not give it (91.7 to 91.8)."
+        "same direction); a further seed of ours would not give it (91.8 to 91.8)."
     )
     assert sentences[1].startswith("NegGrad, accuracy: 85.8 against 80.6 printed (-5.0 against -10.2 points from the ")
     assert "of its table, the same direction); a further seed" in sentences[1]

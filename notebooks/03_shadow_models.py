@@ -578,8 +578,9 @@ glue_number("dispersion_control", trained_spreads["control"].max())
 main = next(setting for setting in live if setting.name == (backbone, sampler, "", ratio, schedule.epochs, access))
 everything, memberships = observed("main")
 fewer = likelihood_ratio_test(everything[: models // 2], memberships[: models // 2], LEVEL)
-glue_number("high_all", true_quantile(main.counts[main.usable], QUANTILE, main.factor))
-glue_number("high_fewer", true_quantile(np.stack(fewer.arrays, axis=1)[main.usable], QUANTILE, main.factor))
+both = main.usable & fewer.ok
+glue_number("high_all", true_quantile(main.counts[both], QUANTILE, main.factor))
+glue_number("high_fewer", true_quantile(np.stack(fewer.arrays, axis=1)[both], QUANTILE, main.factor))
 
 # %% [markdown]
 # The dispersion of the trained settings lies between {glue:text}`dispersion_low` and {glue:text}`dispersion_high`, that of

@@ -160,7 +160,7 @@ glue_number("tiny_limit", rows[2]["exact"] / rows[3]["exact"])
 # changes by a factor of {glue:text}`tiny_limit` only: **a larger region always holds the observed point too**, and its area
 # cannot exceed one. So counts can rule out small parameters, and never large ones.
 
-# %% mystnb={"figure": {"name": "fig-audit-regions", "caption": "Why the data inform the lower end only. Shading: likelihood of the counts over the errors; lines: regions of four candidates. The smallest candidate misses the likelihood, all others contain it, and the largest pays for its extra area with a bounded factor."}, "image": {"alt": "Unit square of false alarms against missed members with a shaded blob near the lower left, and four nested parallelograms around the falling diagonal, of which the three larger ones contain the blob."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-audit-regions", "caption": "Why the data inform the lower end only. Shading: likelihood of the counts over the errors; lines: regions of four candidates. The smallest candidate misses the likelihood, the second cuts through it, the larger ones contain it, and the largest pays for its extra area with a bounded factor."}, "image": {"alt": "Unit square of false alarms against missed members with a shaded blob near the lower left, and four nested parallelograms around the falling diagonal, of which the two larger ones contain the blob."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6.6, 4.8))
 grid = np.linspace(0.002, 0.998, 250)
 ax.contourf(grid, grid, likelihood(grid[None, :], grid[:, None]), levels=8, cmap="Greys", alpha=0.8)
@@ -441,7 +441,7 @@ glue_number("useless_corner", useless.loc["(corner)", "e_R 50 %"])
 # the counts of all nodes most probable. Simulated: 400 nodes whose excess parameters have scales 0.5 and 1.5, so that the
 # default prior is too wide.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 truth_scale = (0.5, 1.5)
 many = simulate(400, 60, 40, seed, truth_scale)
 learnt = learnt_prior_scale(*many.counts.T, 0.4)
@@ -489,7 +489,7 @@ show_table(pd.DataFrame(rows), "One pair of parameters for 100 nodes with differ
 #
 # ### The prior decides the upper end
 #
-# {numref}`fig-audit-prior` repeats the audit with half-normal priors of standard deviation parameter 1, $\sqrt{10}$ and 10.
+# {numref}`fig-audit-prior` repeats the audit with half-normal priors of scale 1, $\sqrt{10}$ and 10.
 
 # %% mystnb={"figure": {"name": "fig-audit-prior", "caption": "The upper end of the region posterior follows the prior, the lower end hardly, the corner not at all. Medians and 90 % intervals of the excess e_R, for the counts of the parameters cell and for a useless attack."}, "image": {"alt": "Two panels of horizontal intervals. In both, the three region posteriors start near the same point and reach further to the right as the prior scale grows; the corner posterior below them is short and lies at the left."}} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)

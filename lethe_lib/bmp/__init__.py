@@ -3,7 +3,8 @@
 ``bounds`` holds the parameters of each node, ``exact`` enumerates small laws, ``channels`` and ``examples`` are what to
 enumerate, ``region`` links parameters and attack errors, ``bayes`` has the optimal attack, ``composition`` and
 ``coupling`` what several releases and differential privacy imply, ``delta`` a variant that may fail, and ``properties``
-tests every stated property under both forms. ``audit`` turns error counts of attacks into posteriors of the parameters.
+tests every stated property under both forms. ``audit`` turns error counts of attacks into posteriors of the parameters, and
+``audit_calibration`` simulates audits whose answer is known.
 """
 
 from lethe_lib.bmp.audit import AUDITS, audit

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from scipy import stats
 
 from lethe_lib.errors import InputError
@@ -199,8 +200,8 @@ def accuracy_figure(methods: tuple[str, ...]) -> Figure:
 def excess_figure(methods: tuple[str, ...], preset: str) -> Figure:
     """Excess over Gold of every method on every graph, GCN, with bootstrap intervals: attacks by forget sets.
 
-    The light band is the interval of Gold against the other Golds, the widest over the graphs; a cross marks a cell in
-    which a run collapsed or diverged.
+    Every panel has its own scale. The light band is the interval of Gold against the other Golds, the widest over the
+    graphs; a cross marks a cell in which a run collapsed or diverged.
     """
     records, excess = family_records(), excess_cells()
     cell = ["method", "preset", "backbone", "data", "forget"]
@@ -208,7 +209,7 @@ def excess_figure(methods: tuple[str, ...], preset: str) -> Figure:
     excess = excess.join(broken, on=cell)
     excess = excess[(excess["backbone"] == "gcn") & (excess["preset"] == preset)]
     shown = [method for method in methods if method in set(excess["method"])]
-    fig, axes = plt.subplots(3, 2, figsize=(9, 2.0 + 1.05 * len(shown)), sharex="row", sharey=True)
+    fig, axes = plt.subplots(3, 2, figsize=(9, 2.0 + 1.05 * len(shown)), sharey=True)
     for line, (name, title) in zip(axes, ATTACK_TITLES.items(), strict=True):
         for ax, forget in zip(line, ("low", "high"), strict=True):
             part = excess[(excess["attack"] == name) & (excess["forget"] == forget)]
@@ -219,6 +220,7 @@ def excess_figure(methods: tuple[str, ...], preset: str) -> Figure:
                 ax.plot(row["excess"], place, "X" if row["broken"] else "o", color=colour, markersize=5)
             ax.axvline(0, color="0.5", linewidth=1)
             ax.set(title=f"{title}, {forget} set")
+            ax.xaxis.set_major_locator(MaxNLocator(5))
             ax.set_yticks(range(len(shown)), [TITLES[method] for method in shown])
     axes[0, 0].invert_yaxis()
     for ax in axes[-1]:

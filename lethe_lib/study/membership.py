@@ -137,8 +137,9 @@ def balanced_accuracy(counts) -> float:
 def membership(graphs: Iterable[str] = GRAPHS) -> list[Configuration]:
     """A GCN on uniform and snowball samples of a tenth and of half of the nodes.
 
-    Untrained GCNs are the control: what is told of their members is told by the query graph, not by the model. Other backbones and edges are one field of the configuration away; 200 models of GraphSAGE or GAT take up
-    to ten times as long.
+    Untrained GCNs are the control: what is told of their members is told by the query graph, not by the model. Other
+    backbones and edges are one field of the configuration away; 200 models of GraphSAGE or GAT take up to ten times as
+    long.
     """
     return [
         MembershipConfiguration(name, sampler=sampler, ratio=ratio, epochs=epochs)

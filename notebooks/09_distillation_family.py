@@ -139,8 +139,8 @@ METHODS = ("bad_teaching", "scrub")
 # %%
 teacher, student = torch.tensor([[math.log(3.0), 0.0]]), torch.zeros(1, 2, requires_grad=True)
 forward, swapped = divergence(teacher, student), divergence(student, teacher)
-assert math.isclose(float(forward), 0.75 * math.log(1.5) + 0.25 * math.log(0.5), abs_tol=1e-6)
-assert math.isclose(float(swapped), 0.5 * math.log(4 / 3), abs_tol=1e-6)
+assert math.isclose(forward.item(), 0.75 * math.log(1.5) + 0.25 * math.log(0.5), abs_tol=1e-6)
+assert math.isclose(swapped.item(), 0.5 * math.log(4 / 3), abs_tol=1e-6)
 (pull,) = torch.autograd.grad(forward, student)
 assert torch.allclose(pull, torch.tensor([[0.5 - 0.75, 0.5 - 0.25]]))
 assert float(divergence(teacher, teacher)) == 0.0
@@ -149,7 +149,7 @@ show_table(
         {
             "what": ["KL(teacher || student)", "KL(student || teacher)"],
             "by hand": [0.75 * math.log(1.5) + 0.25 * math.log(0.5), 0.5 * math.log(4 / 3)],
-            "library": [float(forward), float(swapped)],
+            "library": [forward.item(), swapped.item()],
         }
     ),
     "The divergence of the two posteriors in both orders, in nats.",

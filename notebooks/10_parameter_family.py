@@ -382,7 +382,7 @@ glue_text("difference_one", f"{by_name.loc['edge difference, exact', 'selected a
 # {glue:text}`published_fifty` %. So we set the share, and let the threshold follow, down to 1: below it a weight matters less to the
 # forget set than to everything. By the edge difference only {glue:text}`difference_one` % of the weights pass even that.
 
-# %% mystnb={"figure": {"name": "fig-ssd-dose", "caption": "SSD collapses at a sharp share of selected weights. With 64 probes the share at which it happens depends on the random signs; the edge difference finds next to nothing to select. Probes: mean and range over draws."}, "image": {"alt": "Three panels against the target share of weights: forget loss, validation accuracy, distance to Gold. The exact lines keep accuracy up to a few percent and then drop; the band of the probe draws is wide there; the edge difference is flat."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-ssd-dose", "caption": "SSD collapses at a sharp share of selected weights. With 64 probes the share at which it happens depends on the random signs; the edge difference finds next to nothing to select. Probes: mean and range over draws."}, "image": {"alt": "Three panels against the target share of weights: forget loss, validation accuracy, distance to Gold. The exact lines keep accuracy up to a few percent and then drop; the band of the probe draws is wide there; the edge difference is flat."}} tags=["hide-input", "nbval-ignore-output"]
 targets = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 

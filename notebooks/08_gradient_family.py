@@ -448,7 +448,7 @@ plt.show()
 # ### Beside the benchmark's own table
 #
 # The benchmark prints one seed. Its Original answers on the retained graph, which is our UtU. A number agrees
-# (`yes`) if it lies within the range of our seeds, `perhaps` if one further seed of ours might give it, with probability 0.95;
+# (`yes`) if it lies within the range of our seeds, `perhaps` if one further seed of ours might give it (95 % prediction interval);
 # with three seeds that interval is wide, so that `no` means something and `perhaps` little.
 
 # %%

@@ -51,7 +51,7 @@ def test_controls_of_the_gcn_are_those_of_the_first_slice():
     first = {config.key for config in STUDIES["first_slice"]()}
     for config in generic_unlearning():
         if config.backbone == "gcn":
-            assert (config.key in first) == (config.method in dict(CONTROLS))
+            assert (config.key in first) == (config.method in {*dict(CONTROLS), "fine_tuning"})
 
 
 def test_a_run_of_another_study_is_taken_over_and_not_repeated(tmp_path):

@@ -746,8 +746,8 @@ glue_number("beyond_gap", 100 * beyond_gap)
 # seed, with no node left out, moves {glue:text}`seed_low` to {glue:text}`seed_high` %. So most of what retraining moves is
 # not about the node that left; training amplifies any change of its input.
 #
-# **Pairs of equal accuracy on real graphs.** The published study of membership has every sampler, ratio, backbone, query
-# graph and noise on four graphs, with the error counts of every node. For each graph, the pair of trained settings with
+# **Pairs of equal accuracy on real graphs.** The published study of membership crosses samplers, ratios, query
+# graphs and noise, for a GCN on three graphs, with the error counts of every node. For each graph, the pair of trained settings with
 # nearly equal global accuracy whose exposed nodes differ most. A node that is in fewer samples is tested by a poorer fit,
 # which is one way in which settings differ; the last column is the gap when only pairs with the same sampler and ratio
 # count:

@@ -106,7 +106,10 @@ def lissa_gain(eigenvalues: torch.Tensor, scale: float, damp: float, iterations:
     near = x.abs() < 0.5
     powers = -torch.expm1((iterations + 1) * torch.log1p(-torch.where(near, x, 0.0)))  # keeps the digits of small x
     summed = torch.where(near, powers, 1 - (1 - x) ** (iterations + 1))
-    return torch.where(x == 0, float(iterations + 1), summed / torch.where(x == 0, 1.0, x)) / scale
+    flat = (
+        x.abs() < torch.finfo(x.dtype).tiny
+    )  # the limit, exact to the last digit; subnormal numbers may be flushed to 0
+    return torch.where(flat, float(iterations + 1), summed / torch.where(flat, 1.0, x)) / scale
 
 
 def largest_eigenvalue(product: Product, start: torch.Tensor, iterations: int = 20) -> float:

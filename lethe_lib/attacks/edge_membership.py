@@ -29,7 +29,7 @@ from sklearn.linear_model import LogisticRegression
 
 from lethe_lib.attacks.auc import auc
 from lethe_lib.attacks.likelihood_ratio import likelihood_ratio, unit_status
-from lethe_lib.attacks.node_membership import ErrorCounts, count_errors
+from lethe_lib.attacks.node_membership import ErrorCounts, cross_fitted_test
 from lethe_lib.attacks.rates import unit_auc
 from lethe_lib.errors import InputError
 from lethe_lib.seeding import numpy_generator
@@ -253,24 +253,12 @@ def level_test(statistics, member, level: float = 0.1, combine: str = "sum") -> 
     if not 0 < level < 1:
         raise InputError(f"the level must lie strictly between 0 and 1, got {level:g}")
     values, member = _by_unit(statistics, member)
-    folds = _folds(len(member))
-    fold = np.arange(len(member)) % folds
-    status = unit_status(values, member, folds)
-    for one in range(folds):
-        inner = unit_status(values[fold != one], member[fold != one])
-        status = np.where(status == "ok", inner, status)
-    ok = status == "ok"
-    says = np.zeros(member.shape, dtype=bool)
-    if ok.any():
-        values, inside = values[:, ok], member[:, ok]
-        scores = likelihood_ratio(values, inside, VARIANCE, folds, combine)
-        for one in range(folds):
-            rest = fold != one
-            among = likelihood_ratio(values[rest], inside[rest], VARIANCE, combine=combine)
-            outside = np.ma.masked_array(among, mask=inside[rest])
-            threshold = outside.mean(0) + norm.isf(level) * outside.std(0, ddof=1)
-            says[np.ix_(~rest, ok)] = scores[~rest] > threshold.filled(np.inf)
-    return count_errors(says, member, status)
+
+    def exceeded_at_level(scores: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        outside = np.ma.masked_array(scores, mask=inside)
+        return (outside.mean(0) + norm.isf(level) * outside.std(0, ddof=1)).filled(np.inf)
+
+    return cross_fitted_test(values, member, exceeded_at_level, VARIANCE, _folds(len(member)), combine)
 
 
 def _folds(trials: int) -> int:

@@ -13,6 +13,7 @@ errors (0, 1) tell the audit nothing. S. Yildirim, M. Khosla, arXiv:2606.04069; 
 arXiv:2504.16683.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,12 +110,31 @@ def best_threshold_test(
 ) -> ErrorCounts:
     """Test with the threshold on the log ratio that maximises TPR - FPR of the node on the other folds.
 
+    Args:
+        statistics: (T, n) float, or (T, n, S).
+        member: (T, n) bool.
+        variance, folds, combine: see :func:`lethe_lib.attacks.likelihood_ratio.likelihood_ratio`.
+    """
+    return cross_fitted_test(statistics, member, best_thresholds, variance, folds, combine)
+
+
+def cross_fitted_test(
+    statistics,
+    member,
+    thresholds: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    variance: str,
+    folds: int,
+    combine: str,
+) -> ErrorCounts:
+    """Test of every unit against a threshold that the other folds give.
+
     Fold by fold, the other trials are scored among themselves, leaving one out, and give the thresholds; fits on all of them
     give the scores of the fold.
 
     Args:
         statistics: (T, n) float, or (T, n, S).
         member: (T, n) bool.
+        thresholds: from the scores and memberships of the other folds, (t, k) each, to the thresholds of k units, (k,).
         variance, folds, combine: see :func:`lethe_lib.attacks.likelihood_ratio.likelihood_ratio`.
     """
     values, member, fold = check_trials(statistics, member, folds)
@@ -130,7 +150,7 @@ def best_threshold_test(
         for one in range(folds):
             rest = fold != one
             among = likelihood_ratio(values[rest], inside[rest], variance, combine=combine)
-            says[np.ix_(~rest, ok)] = scores[~rest] > best_thresholds(among, inside[rest])
+            says[np.ix_(~rest, ok)] = scores[~rest] > thresholds(among, inside[rest])
     return count_errors(says, member, status)
 
 

@@ -177,6 +177,13 @@ def nodes_frame(configs: list[MembershipConfiguration], store: RecordStore) -> p
     return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(categories, "category"))
 
 
+def frames(configs: list[MembershipConfiguration], store: RecordStore) -> dict[str, pd.DataFrame]:
+    """The tables beside the records, by the last part of their name."""
+    nodes = nodes_frame(configs, store)
+    positions = positions_frame(dict.fromkeys(config.data for config in configs))
+    return {"nodes": nodes, "posteriors": posteriors_frame(nodes), "positions": positions}
+
+
 def posteriors_frame(nodes: pd.DataFrame) -> pd.DataFrame:
     """The posterior of every distinct vector of counts, in ratio form, by quadrature.
 

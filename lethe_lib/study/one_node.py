@@ -20,6 +20,7 @@ import torch
 from torch_geometric.data import Data
 
 from lethe_lib.errors import InputError
+from lethe_lib.evaluation import posterior_distance
 from lethe_lib.models import Backbone
 from lethe_lib.models.propagation import features
 from lethe_lib.sampling import TrainingSample, sample_nodes
@@ -73,7 +74,7 @@ def changes_without(model: Backbone, data: Data, nodes) -> Changes:
         others = np.arange(data.num_nodes) != int(node)
         new_hidden, new_logits = _rows(model, without_edges_of(data, int(node)))
         outputs = _differ(logits, new_logits) & others
-        moved = _total_variation(logits, new_logits) > MOVED
+        moved = posterior_distance(logits, new_logits).numpy() > MOVED
         counts.append([(_differ(hidden, new_hidden) & others).sum(), outputs.sum(), (moved & others).sum()])
         reached.append(outputs)
     return Changes(*np.array(counts, dtype=np.int64).T, np.array(reached))
@@ -99,7 +100,7 @@ def moved_by_retraining(data: Data, sample: TrainingSample, model: Backbone, nod
     before = _logits(model, training_graph(data, sample))[others]
     after = _logits(fit_shadow(smaller, seed=seed, **how), smaller)
     moved = np.zeros(len(sample.nodes), dtype=bool)
-    moved[others] = _total_variation(before, after) > MOVED
+    moved[others] = posterior_distance(before, after).numpy() > MOVED
     return moved
 
 
@@ -168,7 +169,8 @@ class OneNodeConfiguration(Configuration):
             beyond = ~found.reached[: self.retrained]
             beyond[np.arange(self.retrained), nodes[: self.retrained]] = False
             other_model = fit_shadow(trained_on, seed=derive_seed(self.seed, "one node", "another"), **how)
-            other = _total_variation(_logits(model, trained_on), _logits(other_model, trained_on)) > MOVED
+            distance = posterior_distance(_logits(model, trained_on), _logits(other_model, trained_on))
+            other = distance.numpy() > MOVED
             metrics |= {
                 "retrained_share": shares.mean(),
                 "retrained_error": shares.std(ddof=1) / np.sqrt(len(shares)),
@@ -206,8 +208,3 @@ def _logits(model: Backbone, data: Data) -> torch.Tensor:
 def _differ(before: torch.Tensor, after: torch.Tensor) -> np.ndarray:
     scale = torch.maximum(before.abs().amax(dim=1), after.abs().amax(dim=1))
     return ((before - after).abs().amax(dim=1) > ROUNDING * scale).numpy()
-
-
-def _total_variation(before: torch.Tensor, after: torch.Tensor) -> np.ndarray:
-    """Between the posteriors of two tensors of logits, row by row, in [0, 1]."""
-    return 0.5 * (before.softmax(dim=1) - after.softmax(dim=1)).abs().sum(dim=1).numpy()

@@ -15,10 +15,9 @@ import pandas as pd
 from lethe_lib import paths
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import excess_over_gold
+from lethe_lib.study import edge_audit, membership
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
-from lethe_lib.study.edge_audit import EdgeAuditConfiguration, frames
-from lethe_lib.study.membership import MembershipConfiguration, nodes_frame, positions_frame, posteriors_frame
 from lethe_lib.study.one_node import OneNodeConfiguration
 from lethe_lib.study.store import RecordStore
 from lethe_lib.study.tuning import TuningConfiguration
@@ -30,11 +29,17 @@ KINDS = {
         DisplacementConfiguration,
         CentralityCostConfiguration,
         TuningConfiguration,
-        MembershipConfiguration,
+        membership.MembershipConfiguration,
         OneNodeConfiguration,
-        EdgeAuditConfiguration,
+        edge_audit.EdgeAuditConfiguration,
     )
 }
+TABLES_BESIDE = {
+    membership.MembershipConfiguration: membership.frames,
+    edge_audit.EdgeAuditConfiguration: edge_audit.frames,
+}
+"""Kind of run -> the further tables of its study, by the last part of their name."""
+
 TIMED = ("seconds", "original_seconds", "wall_seconds", "products_seconds", "peak_memory_mib")
 """Metrics that two honest runs of one configuration may differ in."""
 
@@ -107,16 +112,11 @@ def publish(study: str, configs: list[Configuration], store: RecordStore) -> lis
     if attacked:
         files.append(folder / f"{study}_excess.parquet")
         excess_frame(attacked, store).to_parquet(files[1], compression="zstd", index=False)
-    if all(isinstance(config, MembershipConfiguration) for config in configs):
-        nodes = nodes_frame(configs, store)
-        positions = positions_frame(dict.fromkeys(config.data for config in configs))
-        for name, table in (("nodes", nodes), ("posteriors", posteriors_frame(nodes)), ("positions", positions)):
-            files.append(folder / f"{study}_{name}.parquet")
-            table.to_parquet(files[-1], compression="zstd", index=False)
-    if all(isinstance(config, EdgeAuditConfiguration) for config in configs):
-        for name, table in frames(configs, store).items():
-            files.append(folder / f"{study}_{name}.parquet")
-            table.to_parquet(files[-1], compression="zstd", index=False)
+    for kind, tables in TABLES_BESIDE.items():
+        if all(isinstance(config, kind) for config in configs):
+            for name, table in tables(configs, store).items():
+                files.append(folder / f"{study}_{name}.parquet")
+                table.to_parquet(files[-1], compression="zstd", index=False)
     return files
 
 

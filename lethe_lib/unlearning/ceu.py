@@ -52,6 +52,7 @@ from lethe_lib.unlearning.influence import (
     is_linear,
     ridge_of,
     touched_training_nodes,
+    why_not_strongly_convex,
     working_dtype,
 )
 from lethe_lib.unlearning.request import EDGE_REPLACE, PUBLISHED, EdgeRequest
@@ -192,15 +193,10 @@ def _certificate(
     model: Backbone, settings: CeuSettings, accountant: Accountant | None, residual: float, bound: float
 ) -> Certificate:
     """What may be said of the released weights."""
-    backbone = model.training_run.backbone
-    reason = ""
-    if not is_linear(model):
-        reason = f"the objective of {backbone} is not convex in its weights"
-    elif ridge_of(model) == 0:
-        reason = "the model was trained without weight decay, so its objective is not strongly convex"
-    elif settings.hessian == "old":
+    reason = why_not_strongly_convex(model)
+    if not reason and settings.hessian == "old":
         reason = "the Hessian is that of the graph with the edges: no bound of the residual is proved"
-    elif accountant is None:
+    elif not reason and accountant is None:
         reason = "no noise in the training objective: residual and bound do not make models indistinguishable"
     if not reason:
         return accountant.certificate(residual)

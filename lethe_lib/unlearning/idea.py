@@ -41,9 +41,9 @@ from lethe_lib.unlearning.influence import (
     InfluenceSettings,
     add_note,
     influence_step,
-    is_linear,
     ridge_of,
     touched_training_nodes,
+    why_not_strongly_convex,
     working_dtype,
 )
 from lethe_lib.unlearning.request import EDGE_REPLACE, PUBLISHED, EdgeRequest
@@ -174,24 +174,24 @@ def _certificate(
     model: Backbone, settings: IdeaSettings, sigma: float, calibrated: float, row: dict[str, float]
 ) -> Certificate:
     """What may be said of the released weights; the residual is the gradient norm on G_r before the noise."""
-    backbone = model.training_run.backbone
-    reason = ""
-    if not is_linear(model):
-        reason = f"the objective of {backbone} is not convex in its weights"
-    elif ridge_of(model) == 0:
-        reason = "the model was trained without weight decay, so its objective is not strongly convex"
-    elif sigma == 0:
-        reason = "no noise was added to the weights"
-    elif settings.fine_tuning_steps:
-        reason = "the weights were trained on after the noise"
-    elif sigma < calibrated:
-        reason = f"sigma {sigma:.3g} is below the calibrated {calibrated:.3g}"
-    elif row["largest_loss"] > settings.loss_bound:
-        reason = f"a loss of {row['largest_loss']:.3g} exceeds the assumed bound {settings.loss_bound:.3g}"
+    reason = why_not_strongly_convex(model) or _why_noise_hides_too_little(settings, sigma, calibrated, row)
     numbers = {"residual": row["released_gradient_norm"], "noise": sigma}
     if reason:
         return Certificate("not_applicable", **numbers, reason=reason)
     return Certificate("valid", settings.epsilon, settings.delta, **numbers)
+
+
+def _why_noise_hides_too_little(settings: IdeaSettings, sigma: float, calibrated: float, row: dict[str, float]) -> str:
+    """Why the noise on the weights is no guarantee: a sentence, empty where it is one."""
+    if sigma == 0:
+        return "no noise was added to the weights"
+    if settings.fine_tuning_steps:
+        return "the weights were trained on after the noise"
+    if sigma < calibrated:
+        return f"sigma {sigma:.3g} is below the calibrated {calibrated:.3g}"
+    if row["largest_loss"] > settings.loss_bound:
+        return f"a loss of {row['largest_loss']:.3g} exceeds the assumed bound {settings.loss_bound:.3g}"
+    return ""
 
 
 def _fine_tune(model: Backbone, request: EdgeRequest, steps: int, seed: int, log: StepLog) -> None:

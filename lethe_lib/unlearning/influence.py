@@ -122,6 +122,15 @@ def ridge_of(model: Backbone) -> float:
     return float(model.training_run.settings["weight_decay"])
 
 
+def why_not_strongly_convex(model: Backbone) -> str:
+    """Why no certificate can rest on the model's training objective: a sentence, empty where it is strongly convex."""
+    if not is_linear(model):
+        return f"the objective of {model.training_run.backbone} is not convex in its weights"
+    if ridge_of(model) == 0:
+        return "the model was trained without weight decay, so its objective is not strongly convex"
+    return ""
+
+
 def touched_training_nodes(model: Backbone, data: Data, pairs: torch.Tensor) -> torch.Tensor:
     """The training nodes whose logits can change when the pairs leave the graph, sorted int64."""
     nodes = affected_nodes(data, pairs, model.reach)

@@ -30,7 +30,9 @@ from lethe_lib.study.sampling_priors import load_sampling_priors, structure_of
 from lethe_lib.study.store import RecordStore
 from lethe_lib.study.trained import graph
 
-GRAPHS = ("cora", "citeseer", "photo")
+GRAPHS = ("cora", "citeseer", "photo", "pubmed")
+SAMPLERS = ("uniform", "snowball")
+RATIOS = (0.1, 0.5)
 MODELS = 200
 LEVEL = 0.1
 FOLDS = 5
@@ -135,17 +137,19 @@ def balanced_accuracy(counts) -> float:
 
 
 def membership(graphs: Iterable[str] = GRAPHS) -> list[Configuration]:
-    """A GCN on uniform and snowball samples of a tenth and of half of the nodes.
+    """Uniform and snowball samples of a tenth and of half of the nodes: a GCN on every graph, other backbones on Cora.
 
-    Untrained GCNs are the control: what is told of their members is told by the query graph, not by the model. Other
-    backbones and edges are one field of the configuration away; 200 models of GraphSAGE or GAT take up to ten times as
-    long.
+    Cora also has snowball samples with all edges between their nodes instead of those visited. Every setting stands beside
+    an untrained control: what is told of its members is told by the query graph, not by the model.
     """
+    cells = [(name, "gcn", sampler, "") for name in graphs for sampler in SAMPLERS]
+    if "cora" in graphs:
+        cells += [("cora", backbone, sampler, "") for backbone in ("sage", "gat") for sampler in SAMPLERS]
+        cells.append(("cora", "gcn", "snowball", "induced"))
     return [
-        MembershipConfiguration(name, sampler=sampler, ratio=ratio, epochs=epochs)
-        for name in graphs
-        for sampler in ("uniform", "snowball")
-        for ratio in (0.1, 0.5)
+        MembershipConfiguration(name, backbone=backbone, sampler=sampler, ratio=ratio, edges=edges, epochs=epochs)
+        for name, backbone, sampler, edges in cells
+        for ratio in RATIOS
         for epochs in (ShadowTraining().epochs, 0)
     ]
 

@@ -31,6 +31,7 @@ from lethe_lib.shadow import (
     train_shadows,
     training_graph,
 )
+from lethe_lib.shadow.stacked import fit_stacked, stackable
 
 SHORT = ShadowTraining(epochs=5, hidden=8)
 
@@ -144,6 +145,36 @@ def test_training_equals_a_plain_loop_over_pytorch_geometric(backbone, density):
     theirs = autograd(reference_network(start, backbone), dense, 30)
     with torch.no_grad():
         torch.testing.assert_close(ours(data), theirs(dense), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "sage", "gin", "sgc"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_stacked_models_are_those_trained_alone(backbone, layers, tiny):
+    """On samples of different sizes, one of them hardly more than a few nodes."""
+    training = ShadowTraining(epochs=20, hidden=8, layers=layers)
+    ratios = (0.5, 0.3, 0.05)
+    graphs = [training_graph(tiny, sample_nodes("uniform", tiny, ratio, 1)) for ratio in ratios]
+    alone = [fit_shadow(graph, backbone, seed, training, dtype=torch.float64) for seed, graph in enumerate(graphs)]
+    stacked = [
+        build(graph, backbone, seed, **training.architecture(backbone)).double() for seed, graph in enumerate(graphs)
+    ]
+    assert stackable(stacked[0])
+    losses = fit_stacked(stacked, graphs, training.epochs, training.learning_rate, training.weight_decay)
+    assert len(losses) == 3 and all(np.isfinite(losses))
+    for one, other in zip(alone, stacked, strict=True):
+        for theirs, mine in zip(one.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
+
+
+def test_attention_and_dropout_are_not_stacked(tiny):
+    assert not stackable(build(tiny, "gat", 0, dropout=0.0))
+    assert not stackable(build(tiny, "gcn", 0, dropout=0.5))
+
+
+def test_a_stack_fits_into_the_memory(tiny):
+    one = 2 * 4 * 0.5 * tiny.num_nodes * tiny.x.shape[1]
+    assert many.stack_size(tiny, 0.5, 1) == int(2**20 / one)
+    assert many.stack_size(tiny, 0.5, 0) == 1
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat", "gin", "sgc"])
@@ -287,16 +318,16 @@ def test_models_do_not_depend_on_processes_or_on_how_many_there_are(tiny, monkey
 
 def test_a_killed_run_goes_on_where_it_stopped(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(many, "LARGEST_PART", 2)
-    trained, real = [], many._one
+    trained, real = [], many._answers
 
-    def counted(data, edgeless, number, *rest):
+    def counted(data, edgeless, releases, number, *rest):
         if number == 4 and len(trained) == 4:
             trained.append("killed")
             raise KeyboardInterrupt
         trained.append(number)
-        return real(data, edgeless, number, *rest)
+        return real(data, edgeless, releases, number, *rest)
 
-    monkeypatch.setattr(many, "_one", counted)
+    monkeypatch.setattr(many, "_answers", counted)
     with pytest.raises(KeyboardInterrupt):
         train_shadows(tiny, models=6, training=SHORT, folder=tmp_path)
     found = train_shadows(tiny, models=6, training=SHORT, folder=tmp_path)

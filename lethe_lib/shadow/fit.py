@@ -5,6 +5,7 @@ Every sampled node is a training node, so there is nothing to stop early on; the
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,7 @@ from torch_geometric.data import Data
 from lethe_lib.errors import InputError, TrainingDiverged
 from lethe_lib.models import Backbone, build
 from lethe_lib.shadow.compiled_gcn import applies, fit_compiled
+from lethe_lib.shadow.stacked import fit_stacked, stackable
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,30 @@ def fit_shadow(
         loss = fit_compiled(model, data, training.epochs, training.learning_rate, training.weight_decay)
     else:
         loss = _fit(model, data, training, seed)
+    return _finished(model, loss, data, backbone, training)
+
+
+def fit_shadows(
+    graphs: Sequence[Data], backbone: str, seeds: Sequence[int], training: ShadowTraining, device: torch.device | str
+) -> list[Backbone]:
+    """Train a model on each graph, as :func:`fit_shadow` does: stacked on a graphics processor, one by one elsewhere.
+
+    Args:
+        graphs, seeds: one of each for every model; the other arguments as in :func:`fit_shadow`.
+    """
+    if torch.device(device).type == "cpu" or training.epochs == 0:
+        return [fit_shadow(graph, backbone, seed, training, device) for graph, seed in zip(graphs, seeds, strict=True)]
+    architecture = training.architecture(backbone)
+    models = [
+        build(graph, backbone, seed, **architecture).to(device) for graph, seed in zip(graphs, seeds, strict=True)
+    ]
+    if not stackable(models[0]):
+        return [fit_shadow(graph, backbone, seed, training, device) for graph, seed in zip(graphs, seeds, strict=True)]
+    losses = fit_stacked(models, graphs, training.epochs, training.learning_rate, training.weight_decay)
+    return [_finished(*found, backbone, training) for found in zip(models, losses, graphs, strict=True)]
+
+
+def _finished(model: Backbone, loss: float, data: Data, backbone: str, training: ShadowTraining) -> Backbone:
     if not math.isfinite(loss):
         raise TrainingDiverged(f"{backbone} on {data.name}: the loss is {loss} after {training.epochs} epochs")
     return model.eval()

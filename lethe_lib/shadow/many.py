@@ -5,9 +5,9 @@
         for every release r: confidence[t, r, i] <- what the released model says of node i
     member[t, i] <- i in S_t
 
-Model t depends on (seed, t) and the settings only, not on how models are shared out among processes. Models are trained
-one at a time on each core, since full-batch training of one small graph leaves nothing to gain from stacking on a CPU;
-their statistics are kept in parts of a bounded size, written as they are finished, so a killed run resumes.
+Model t depends on (seed, t) and the settings only, not on how models are shared out among processes. On CPUs models are
+trained one at a time on each core, since full-batch training of one small graph leaves nothing to gain from stacking; on a
+graphics processor they are stacked. Their statistics are kept in parts of a bounded size, written as they are finished, so a killed run resumes.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from lethe_lib.errors import DamagedFile, InputError, TrainingDiverged
 from lethe_lib.models import resolve_device
 from lethe_lib.sampling import sample_nodes
 from lethe_lib.seeding import derive_seed
-from lethe_lib.shadow.fit import ShadowTraining, fit_shadow
+from lethe_lib.shadow.fit import ShadowTraining, fit_shadows
 from lethe_lib.shadow.statistics import Release, confidence_from_logits, released_logits
 from lethe_lib.shadow.training_graph import query_graph, training_graph
 
@@ -66,7 +66,8 @@ def train_shadows(
         sampler_settings: settings of the sampler.
         folder: finished parts are kept there and found again; None keeps nothing.
         workers: local processes, each with one model at a time.
-        memory_mib: bound on the statistics held at once, in this process and in each worker.
+        memory_mib: bound on the statistics held at once, in this process and in each worker, and on the features of the
+            models that are stacked.
         device: ``auto``, ``cpu``, ``cuda``, ...
         progress: called with a line of text after every part.
 
@@ -113,7 +114,10 @@ def train_shadows(
     }
     parts = [range(first, min(first + LARGEST_PART, models)) for first in range(0, models, LARGEST_PART)]
     keep = None if folder is None else Path(folder) / _key(settings)
-    work = [joblib.delayed(_part)(data, part, settings, releases, training, keep, device, workers) for part in parts]
+    work = [
+        joblib.delayed(_part)(data, part, settings, releases, training, keep, device, workers, memory_mib)
+        for part in parts
+    ]
     found, done = [], 0
     for arrays in joblib.Parallel(n_jobs=workers, return_as="generator")(work):
         found.append(arrays)
@@ -136,7 +140,7 @@ def _key(settings: dict) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:20]
 
 
-def _part(data, numbers, settings, releases, training, keep, device, workers) -> dict[str, np.ndarray]:
+def _part(data, numbers, settings, releases, training, keep, device, workers, memory_mib) -> dict[str, np.ndarray]:
     """The statistics of some models, from the folder if they are there."""
     path = None if keep is None else keep / f"models_{numbers.start:05d}_{numbers.stop:05d}.nc"
     if path is not None and path.exists():
@@ -150,7 +154,20 @@ def _part(data, numbers, settings, releases, training, keep, device, workers) ->
     if workers > 1:
         torch.set_num_threads(1)  # one model a core
     edgeless = query_graph(data, None, "none")  # the same for every model, with all that models derive from it
-    rows = [_one(data, edgeless, number, settings, releases, training, device) for number in numbers]
+    device = resolve_device(device)
+    stack = 1 if torch.device(device).type == "cpu" else stack_size(data, settings["ratio"], memory_mib)
+    rows = []
+    for first in range(numbers.start, numbers.stop, stack):
+        together = range(first, min(first + stack, numbers.stop))
+        seeds = [derive_seed(settings["seed"], "shadow", number) for number in together]
+        samples = [
+            sample_nodes(settings["sampler"], data, settings["ratio"], seed, **settings["sampler_settings"])
+            for seed in seeds
+        ]
+        graphs = [training_graph(data, sample) for sample in samples]
+        models = fit_shadows(graphs, settings["backbone"], seeds, training, device)
+        for asked in zip(together, seeds, samples, models, strict=True):
+            rows.append(_answers(data, edgeless, releases, *asked))
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,11 +180,14 @@ def _part(data, numbers, settings, releases, training, keep, device, workers) ->
     return arrays
 
 
-def _one(data, edgeless, number: int, settings: dict, releases, training: ShadowTraining, device: str) -> dict:
-    """Sample, train and question model ``number``."""
-    seed = derive_seed(settings["seed"], "shadow", number)
-    sample = sample_nodes(settings["sampler"], data, settings["ratio"], seed, **settings["sampler_settings"])
-    model = fit_shadow(training_graph(data, sample), settings["backbone"], seed, training, resolve_device(device))
+def stack_size(data, ratio: float, memory_mib: int) -> int:
+    """How many models' features, and those propagated once, fit into the memory as dense float32; at least 1."""
+    bytes_per_model = 2 * 4 * ratio * data.num_nodes * data.x.shape[1]
+    return max(1, int(memory_mib * 2**20 / bytes_per_model))
+
+
+def _answers(data, edgeless, releases, number: int, seed: int, sample, model) -> dict:
+    """What model ``number``, trained on ``sample``, says of every node."""
     member = np.zeros(data.num_nodes, dtype=bool)
     member[sample.nodes.numpy()] = True
     graphs = {a: edgeless if a == "none" else query_graph(data, sample, a) for a in {r.access for r in releases}}

@@ -7,7 +7,8 @@
 
 Model t depends on (seed, t) and the settings only, not on how models are shared out among processes. On CPUs models are
 trained one at a time on each core, since full-batch training of one small graph leaves nothing to gain from stacking; on a
-graphics processor they are stacked. Their statistics are kept in parts of a bounded size, written as they are finished, so a killed run resumes.
+graphics processor they are stacked. Their statistics are kept in parts of a bounded size, written as they are finished, so
+a killed run resumes.
 """
 
 import hashlib

@@ -78,7 +78,7 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data
 
-from lethe_lib.attacks import ATTACKS, attack
+from lethe_lib.attacks import attack
 from lethe_lib.data import canonical, load_graph
 from lethe_lib.evaluation import accuracy, posterior_distance
 from lethe_lib.models import predict, propagation, train
@@ -202,8 +202,8 @@ for name, result in runs.items():
         "test accuracy": accuracy(logits, data.y, split.test),
     }
     row["distance to Gold"] = float(posterior_distance(logits, gold_logits).mean())
-    for key in ATTACKS:
-        row[ATTACK_TITLES.get(key, key)] = attack(key, result.model, data, low, seed, preset, query=result.serves).auc
+    for key, title in ATTACK_TITLES.items():
+        row[title] = attack(key, result.model, data, low, seed, preset, query=result.serves).auc
     rows.append(row)
 live = pd.DataFrame(rows)
 gold_distance = float(posterior_distance(gold_logits, predict(other_gold.model, other_gold.request.retained)).mean())

@@ -15,8 +15,10 @@ from torch_geometric.data import Data
 from lethe_lib.attacks.auc import Difference, auc, auc_interval, paired_difference, placements
 from lethe_lib.attacks.e_umia import E_UMIA
 from lethe_lib.attacks.global_threshold import global_threshold_test
+from lethe_lib.attacks.hops import hop_distances
 from lethe_lib.attacks.likelihood_ratio import likelihood_ratio, unit_status
 from lethe_lib.attacks.link_stealing import LINK_STEALING
+from lethe_lib.attacks.link_stealing_supervised import LINK_STEALING_SUPERVISED
 from lethe_lib.attacks.link_teller import LINK_TELLER, link_teller_influence
 from lethe_lib.attacks.node_membership import (
     ErrorCounts,
@@ -25,10 +27,13 @@ from lethe_lib.attacks.node_membership import (
     count_errors,
     likelihood_ratio_test,
 )
-from lethe_lib.attacks.pairs import NEGATIVES
+from lethe_lib.attacks.pairs import NEGATIVES, QUERIES
 from lethe_lib.attacks.posterior_features import PosteriorFeaturesSettings, posterior_features_attack
 from lethe_lib.attacks.rates import advantage, tpr_at_fpr, unit_auc
 from lethe_lib.attacks.result import Attack, AttackResult
+from lethe_lib.attacks.strata import HopStrata, hop_strata
+from lethe_lib.attacks.toggle_attack import EDGE_TOGGLE
+from lethe_lib.attacks.trend_attack import TREND_ATTACK
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
 from lethe_lib.registry import Registry
@@ -39,6 +44,9 @@ ATTACKS = Registry(
     {
         "link_teller": LINK_TELLER,
         "link_stealing": LINK_STEALING,
+        "link_stealing_supervised": LINK_STEALING_SUPERVISED,
+        "edge_toggle": EDGE_TOGGLE,
+        "trend_attack": TREND_ATTACK,
         "e_umia": E_UMIA,
     },
 )
@@ -56,7 +64,8 @@ def attack(
     """Ask a released model about forgotten edges, and measure how much its answers give away.
 
     The model is asked on the retained graph, ``data`` without the pairs; ``query="original"`` asks it on ``data``
-    itself, which is right for the original model before unlearning and for no other.
+    itself, which is right for the original model before unlearning and for no other. ``none`` and ``partial`` are attackers
+    who know less of the graph.
 
     Args:
         name: a name of ``ATTACKS``.
@@ -100,10 +109,12 @@ def attack(
 __all__ = [
     "ATTACKS",
     "NEGATIVES",
+    "QUERIES",
     "Attack",
     "AttackResult",
     "Difference",
     "ErrorCounts",
+    "HopStrata",
     "PosteriorFeaturesSettings",
     "advantage",
     "attack",
@@ -113,6 +124,8 @@ __all__ = [
     "best_threshold_test",
     "count_errors",
     "global_threshold_test",
+    "hop_distances",
+    "hop_strata",
     "likelihood_ratio",
     "likelihood_ratio_test",
     "link_teller_influence",

@@ -93,6 +93,11 @@ def auc_interval(scores: np.ndarray, labels: np.ndarray, level: float = 0.95) ->
     return _interval(float(positive.mean()), _variance(positive, negative), level, 0.0)
 
 
+def auc_variance(scores: np.ndarray, labels: np.ndarray) -> float:
+    """DeLong's variance of the AUC over targets, at least 0; infinite where a class has a single target."""
+    return _variance(*placements(scores, labels))
+
+
 def paired_difference(first: "AttackResult", second: "AttackResult", level: float = 0.95) -> Difference:
     """How much more one attack run tells than another one about the same targets.
 

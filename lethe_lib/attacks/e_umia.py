@@ -40,7 +40,7 @@ class EUMIASettings:
     """Settings.
 
     Attributes:
-        query: graph that the model is asked on, ``retained`` or ``original``.
+        query: graph that the model is asked on, a name of ``pairs.QUERIES``.
         hops: radius around the endpoints; None for the model's depth.
         trained_only: positives are training nodes; else all near nodes outside the test set.
         equal_groups: cut both groups to the size of the smaller, lowest ids first, and report the accuracy of three
@@ -84,7 +84,7 @@ def e_umia(
         )
 
     nodes = torch.cat([members, others])
-    logits = predict(model, query_graph(data, forget, settings.query))[nodes].double()
+    logits = predict(model, query_graph(data, forget, settings.query, seed))[nodes].double()
     loss = cross_entropy(logits, data.y[nodes], reduction="none").numpy()
     labels = np.arange(len(nodes)) < len(members)
     fold_seed = derive_seed(seed, "e_umia folds") % 2**32

@@ -20,7 +20,14 @@ import torch
 from torch_geometric.data import Data
 
 from lethe_lib.attacks.auc import auc
-from lethe_lib.attacks.pairs import NEGATIVES, candidate_pairs, check_query, query_graph, request_generator
+from lethe_lib.attacks.pairs import (
+    NEGATIVES,
+    attacked_edges,
+    candidate_pairs,
+    check_most,
+    check_query,
+    query_graph,
+)
 from lethe_lib.attacks.result import Attack, AttackResult
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone, predict
@@ -102,11 +109,12 @@ class LinkStealingSettings:
 
     Attributes:
         distance: name of the distance behind the scores; all eight AUCs are in the result's extras.
-        query: graph that the model is asked on, ``retained`` or ``original``.
+        query: graph that the model is asked on, a name of ``pairs.QUERIES``.
         negatives: kind of negatives.
         negatives_per_edge: None for as many negatives as forgotten edges, else this share of all edges of the graph.
         negatives_seed: None to follow the attack's seed, else the seed of the negatives.
         folded: whether the headline is max(AUC, 1 - AUC).
+        most: at most this many forgotten edges, drawn at random; None for all.
     """
 
     distance: str = "cosine"
@@ -115,12 +123,19 @@ class LinkStealingSettings:
     negatives_per_edge: float | None = None
     negatives_seed: int | None = None
     folded: bool = False
+    most: int | None = None
 
     def __post_init__(self):
         check_query(self.query)
+        check_most(self.most)
         _ = DISTANCES[self.distance], NEGATIVES[self.negatives]  # unknown names are errors
         if self.negatives_per_edge is not None and not self.negatives_per_edge > 0.0:
             raise InputError(f"negatives_per_edge={self.negatives_per_edge} must be positive, or None for one to one")
+
+
+def posteriors(model: Backbone, graph: Data) -> np.ndarray:
+    """Class probabilities of all nodes, float64 (n, classes), computed from the logits in float64."""
+    return torch.softmax(predict(model, graph).double(), dim=1).numpy()
 
 
 def link_stealing(
@@ -130,14 +145,14 @@ def link_stealing(
 
     Extras: ``auc_<distance>`` (signed) and ``folded_auc_<distance>`` for all eight distances.
     """
-    count = forget.shape[1]
+    attacked = attacked_edges(data, forget, settings.most, seed)
+    count = attacked.shape[1]
     if settings.negatives_per_edge is not None:
         count = max(1, int(settings.negatives_per_edge * (data.edge_index.shape[1] // 2)))
     negatives_seed = seed if settings.negatives_seed is None else settings.negatives_seed
-    generator = request_generator(negatives_seed, "non-edges", data, forget)
-    pairs, labels = candidate_pairs(data, forget, settings.negatives, count, generator)
+    pairs, labels = candidate_pairs(data, forget, attacked, settings.negatives, count, negatives_seed)
 
-    posterior = torch.softmax(predict(model, query_graph(data, forget, settings.query)).double(), dim=1).numpy()
+    posterior = posteriors(model, query_graph(data, forget, settings.query, seed))
     p, q = posterior[pairs[0]], posterior[pairs[1]]
     scores = {name: -distance(p, q) for name, distance in DISTANCES.items()}
     areas = {name: auc(values, labels) for name, values in scores.items()}

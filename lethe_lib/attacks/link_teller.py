@@ -8,7 +8,8 @@ Wu, Long, Zhang, Li, "LinkTeller: recovering private edges from graph neural net
 2022. There the server's graph is the secret and holds the edges (``query="original"``); after unlearning the model is
 asked on the retained graph (the default). A network of depth L shows exactly no influence beyond L hops, with any
 weights: on the retained graph most of this AUC is the share of forgotten pairs that are still close, which untrained
-weights show just as well. Read it beside Gold and Untrained.
+weights show just as well. Read it beside Gold and Untrained, with ``negatives="matched"``, and by hop class
+(``strata.hop_strata``): the class of two hops holds the pairs that a network of two layers can tell apart at all.
 
 The limit is computed exactly (modules ``influence`` and ``tangents``). ``published``: the variant of the Lethe
 benchmark (arXiv:2610.21869): a float32 forward difference with step 1e-4, the larger id perturbed and the smaller one
@@ -23,7 +24,14 @@ from torch_geometric.data import Data
 
 from lethe_lib.attacks.auc import auc
 from lethe_lib.attacks.influence import finite_difference, forward_mode, has_row_products, row_products
-from lethe_lib.attacks.pairs import NEGATIVES, candidate_pairs, check_query, query_graph, request_generator
+from lethe_lib.attacks.pairs import (
+    NEGATIVES,
+    attacked_edges,
+    candidate_pairs,
+    check_most,
+    check_query,
+    query_graph,
+)
 from lethe_lib.attacks.result import Attack, AttackResult
 from lethe_lib.attacks.tangents import has_sparse_tangents, sparse_tangents
 from lethe_lib.errors import InputError
@@ -35,7 +43,7 @@ class LinkTellerSettings:
     """Settings.
 
     Attributes:
-        query: graph that the model is asked on, ``retained`` or ``original``.
+        query: graph that the model is asked on, a name of ``pairs.QUERIES``.
         negatives: kind of negatives, as many as forgotten edges.
         symmetric: score both directions; else the larger id is perturbed and the smaller one read.
         delta: None for the exact derivative, else the relative step of a forward difference in the model's precision.
@@ -53,8 +61,7 @@ class LinkTellerSettings:
         _ = NEGATIVES[self.negatives]  # an unknown name is an error
         if self.delta is not None and not self.delta > 0.0:
             raise InputError(f"delta={self.delta} must be positive, or None for the exact derivative")
-        if self.most is not None and self.most < 1:
-            raise InputError(f"most={self.most} must be at least 1, or None for all forgotten edges")
+        check_most(self.most)
 
 
 def link_teller_influence(model: Backbone, data: Data, pairs: torch.Tensor) -> torch.Tensor:
@@ -113,15 +120,10 @@ def link_teller(
     nobody) or no edge in the query graph; with both directions also ``auc_one_direction``, the AUC when only the
     larger id is perturbed.
     """
-    forgotten = forget
-    if settings.most is not None and forget.shape[1] > settings.most:
-        drawn = request_generator(seed, "forgotten edges to attack", data, forget)
-        chosen = np.sort(drawn.choice(forget.shape[1], settings.most, replace=False))
-        forgotten = forget[:, chosen]
-    generator = request_generator(seed, "non-edges", data, forget)
-    pairs, labels = candidate_pairs(data, forgotten, settings.negatives, forgotten.shape[1], generator)
+    attacked = attacked_edges(data, forget, settings.most, seed)
+    pairs, labels = candidate_pairs(data, forget, attacked, settings.negatives, attacked.shape[1], seed)
 
-    graph = query_graph(data, forget, settings.query)
+    graph = query_graph(data, forget, settings.query, seed)
     downwards = pairs.flip(0)  # i < j, so row 0 is now the larger id
     influence = _estimate(model, graph, torch.cat([downwards, pairs], 1) if settings.symmetric else downwards, settings)
     one_direction = influence[: len(labels)]

@@ -10,6 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from lethe_lib.attacks.auc import auc, auc_interval
+from lethe_lib.attacks.rates import tpr_at_fpr
 from lethe_lib.models import Backbone
 
 
@@ -22,7 +23,7 @@ class AttackResult:
         targets: int64; (2, n) pairs i < j for an attack on edges, (n,) nodes for an attack on nodes.
         scores: float64, (n,); higher = more likely a forgotten edge (or a member).
         labels: bool, (n,); true for forgotten edges (or members).
-        query: the graph that the model was asked on: ``retained`` or ``original``.
+        query: the graph that the model was asked on, for an attack on edges a name of ``pairs.QUERIES``.
         headline: the number that the preset calls its result: the signed AUC unless the attack's module says otherwise.
         extras: further numbers, by name.
     """
@@ -54,6 +55,11 @@ class AttackResult:
     def accuracy(self) -> float | None:
         """Share of targets that the attack's own classifier labels correctly; None for an attack that has none."""
         return self.extras.get("accuracy")
+
+    @property
+    def tpr_at_one_percent(self) -> float:
+        """Share of the forgotten edges (or members) found when at most 1 % of the others are accused; chance is 0.01."""
+        return tpr_at_fpr(self.scores, self.labels, 0.01)
 
     @property
     def folded_auc(self) -> float:

@@ -1,0 +1,363 @@
+"""What the chapter on attacks shows of the records of ``attack_controls``.
+
+A *setting* is a graph and a forget set. Tables and figures take whichever graphs, sets and methods the records hold.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from lethe_lib.reporting.families import GRAPHS as FAMILY_GRAPHS
+from lethe_lib.reporting.families import TITLES as FAMILY_TITLES
+from lethe_lib.reporting.style import PALETTE
+from lethe_lib.study import load_records
+from lethe_lib.study.attack_controls import METHODS, RUNGS, question
+
+STUDY = "attack_controls"
+TITLES = FAMILY_TITLES | {"memoriser": "Memoriser", "gif": "GIF", "gnn_delete": "GNNDelete"}
+ATTACKS = {
+    "link_teller": "LinkTeller",
+    "link_stealing": "Link Stealing",
+    "link_stealing_supervised": "Link Stealing, supervised",
+    "edge_toggle": "Edge toggle",
+    "e_umia": "E-UMIA",
+    "trend_attack": "TrendAttack",
+}
+MAIN_ATTACKS = tuple(name for name in ATTACKS if name != "trend_attack")
+RUNG_TITLES = dict(zip(RUNGS, ("none", "partial", "retained", "full"), strict=True))
+GRAPHS = {
+    "cora": "Cora",
+    "citeseer": "CiteSeer",
+    "pubmed": "PubMed",
+    "dblp": "DBLP",
+    "photo": "Photo",
+    "computers": "Computers",
+}
+FORGET = ("low", "high", "random", "community")
+SAME = 0.02
+"""An AUC that moves by less than this when training is left out is read off the graph, not off the model."""
+
+
+def graph_title(name: str) -> str:
+    """The name of a graph as tables show it."""
+    return GRAPHS.get(name) or FAMILY_GRAPHS.get(name) or {"arxiv-like": "generated, arxiv-like"}.get(name, name)
+
+
+def controls_records(where: str = "published") -> pd.DataFrame:
+    """One row per run, with the numbers of every question as columns ``<attack>.<query>.<negatives>_<number>``."""
+    return load_records(STUDY, where)
+
+
+def controls_excess(where: str = "published") -> pd.DataFrame:
+    """One row per graph, forget set, question and method: AUC in excess of Gold, and whether the attack is blind there."""
+    return load_records(f"{STUDY}_excess", where)
+
+
+def structure_table() -> pd.DataFrame:
+    """For every attack on the retained graph: what Gold has, what training adds, and whether memory is seen.
+
+    Returns:
+        one row per attack and kind of negatives, means over settings: Gold's AUC, the mean distance of Untrained to it, the
+        excess of the original's weights and of the Memoriser, in how many settings the attack is blind, and what it reads:
+        ``graph`` if Untrained is on average within ``SAME`` of Gold, else ``model``; ``, blind`` where that is so in most
+        settings.
+    """
+    table = controls_excess()
+    table = table[(table["query"] == "retained") & table["attack"].isin(MAIN_ATTACKS)]
+    rows = []
+    for name, negatives in _attacks_and_negatives(table):
+        part = table[(table["attack"] == name) & (table["negatives"] == negatives)]
+        by_method = {method: rows_of.set_index(["data", "forget"]) for method, rows_of in part.groupby("method")}
+        gold = by_method["gold"]
+        moved = (by_method["untrained"]["auc"] - gold["auc"]).abs().mean()
+        blind = gold["blind"].astype(bool)
+        reads = "the graph" if moved < SAME else "the model too"
+        rows.append(
+            {
+                "attack": ATTACKS[name],
+                "negatives": negatives or "(nodes)",
+                "Gold": gold["auc"].mean(),
+                "Untrained, distance to Gold": moved,
+                "original's weights, excess": by_method["utu"]["excess"].mean(),
+                "Memoriser, excess": by_method["memoriser"]["excess"].mean(),
+                "blind": f"{int(blind.sum())} of {len(blind)}",
+                "reads": f"{reads}, blind" if blind.mean() > 0.5 else reads,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def setting_table(data: str, forget: str, negatives: str) -> pd.DataFrame:
+    """All models of one setting: AUC of every attack, Original on the full graph first.
+
+    Args:
+        data, forget: the setting. negatives: ``uniform`` or ``matched``; E-UMIA has none of its own.
+
+    Returns:
+        one row per model, one column per attack: AUC, or empty where the question was not asked.
+    """
+    table = controls_excess()
+    table = table[(table["data"] == data) & (table["forget"] == forget) & table["negatives"].isin((negatives, ""))]
+    rows = []
+    for title, method, query in _models():
+        part = table[(table["method"] == method) & (table["query"] == query)].set_index("attack")["auc"]
+        if len(part):
+            rows.append({"model": title} | {ATTACKS[name]: part.get(name, np.nan) for name in MAIN_ATTACKS})
+    return pd.DataFrame(rows)
+
+
+def rate_table(negatives: str) -> pd.DataFrame:
+    """True-positive rate at 1 % false positives, mean over settings: models as rows, attacks as columns."""
+    table = controls_excess()
+    table = table[table["negatives"].isin((negatives, "")) & table["attack"].isin(MAIN_ATTACKS)]
+    rows = []
+    for title, method, query in _models():
+        part = table[(table["method"] == method) & (table["query"] == query)].groupby("attack")["tpr"].mean()
+        rows.append({"model": title} | {ATTACKS[name]: part.get(name, np.nan) for name in MAIN_ATTACKS})
+    return pd.DataFrame(rows)
+
+
+def trend_table() -> pd.DataFrame:
+    """TrendAttack against forgotten and other edges, mean over settings: one row per model."""
+    records = controls_records()
+    rows = []
+    for title, method, query in _models():
+        if query == "original":
+            continue
+        part = records[records["method"] == method]
+        row = {"model": title}
+        for negatives in ("uniform", "matched"):
+            tag = question("trend_attack", "retained", negatives)
+            if f"{tag}_auc" not in records:
+                return pd.DataFrame()
+            for name, number in (("forgotten", "auc"), ("other edges", "auc_members"), ("all", "auc_all")):
+                row[f"{negatives}: {name}"] = float(part[f"{tag}_{number}"].mean())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def community_margins() -> pd.DataFrame:
+    """LinkTeller on community sets beside the low and the high set: retained graph, uniform negatives.
+
+    The area of a set is the mean over seeds of the original's weights (every model has the same, to the third digit).
+
+    Returns:
+        one row per graph and definition: ``area``, ``low_set``, ``high_set``; ``margin``, the distance to the nearer of the
+        two, positive between them, with ``low`` and ``high`` of its 95 % interval.
+    """
+    records = controls_records()
+    records = records[(records["method"] == "utu") & records["link_teller.retained.uniform_auc"].notna()]
+    records = records[records["data"] != "arxiv-like"]
+    rows = []
+    for data, part in records.groupby("data", sort=False):
+        sets = {forget: _area(rows_of) for forget, rows_of in part.groupby("forget")}
+        for forget, definition in (("community", "label cohort"), ("community_louvain", "Louvain community")):
+            if forget not in sets:
+                continue
+            area, error = sets[forget]
+            (low_area, low_error), (high_area, high_error) = sets["low"], sets["high"]
+            sides = [(low_area - area, low_error), (area - high_area, high_error)]
+            margin, other = min(sides)
+            half = 1.96 * np.hypot(error, other)
+            row = {"data": data, "definition": definition, "area": area, "low_set": low_area, "high_set": high_area}
+            rows.append(row | {"margin": margin, "low": margin - half, "high": margin + half})
+    return pd.DataFrame(rows)
+
+
+def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
+    """Standard error of an AUC from its value and the sizes of the classes (Hanley and McNeil, Radiology 1982).
+
+    Example:
+        >>> round(hanley_mcneil(0.5, 100, 100), 3)
+        0.041
+    """
+    first, second = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = area * (1 - area) + (positives - 1) * (first - area**2) + (negatives - 1) * (second - area**2)
+    return float(np.sqrt(variance / (positives * negatives)))
+
+
+def strata_table(name: str = "link_teller", negatives: str = "uniform") -> pd.DataFrame:
+    """An attack hop class by hop class: pairs and AUC of the original's weights, on low and high sets of every graph."""
+    records, tag = controls_records(), question(name, "retained", negatives)
+    records = records[(records["method"] == "utu") & records["forget"].isin(("low", "high"))]
+    records = records[records[f"{tag}_auc"].notna() & (records["data"] != "arxiv-like")]
+    rows = []
+    for (data, forget), part in records.groupby(["data", "forget"], sort=False):
+        mean = part[[c for c in part if c.startswith(f"{tag}_")]].mean().rename(lambda c: c.removeprefix(f"{tag}_"))
+        near = [
+            100 * mean[f"{kind}_2"] / sum(mean[f"{kind}_{s}"] for s in ("2", "3", ">3"))
+            for kind in ("forgotten", "negatives")
+        ]
+        rows.append(
+            {
+                "graph": graph_title(data),
+                "forget set": forget,
+                "within 2 hops, forgotten, %": near[0],
+                "within 2 hops, negatives, %": near[1],
+                "AUC of that bare flag": mean["auc_near"],
+                "AUC, all pairs": mean["auc"],
+                "AUC at 2 hops": mean["auc_2"],
+                "AUC at 3 hops": mean["auc_3"],
+                "AUC beyond": mean["auc_>3"],
+                "stratified": mean["auc_stratified"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def controls_figure(forget: str) -> Figure:
+    """AUC of every attack on the controls, uniform against matched negatives: one panel per attack, a colour per graph.
+
+    Filled: uniform negatives, hollow: matched. Original answers on the full graph, all others on the retained one.
+    """
+    table = controls_excess()
+    table = table[(table["forget"] == forget) & table["attack"].isin(MAIN_ATTACKS)]
+    models = [entry for entry in _models() if entry[1] not in METHODS]
+    names = [name for name in GRAPHS if name in set(table["data"])]
+    fig, axes = plt.subplots(1, len(MAIN_ATTACKS), figsize=(10, 4.4), sharey=True)
+    for ax, attack in zip(axes, MAIN_ATTACKS, strict=True):
+        for line, (_, method, query) in enumerate(models):
+            for number, data in enumerate(names):
+                part = table[(table["attack"] == attack) & (table["method"] == method) & (table["query"] == query)]
+                part = part[part["data"] == data]
+                place = line + 0.6 * ((number + 0.5) / len(names) - 0.5)
+                for row in part.itertuples():
+                    filled = row.negatives != "matched"
+                    style = {"color": PALETTE[number], "markersize": 5, "fillstyle": "full" if filled else "none"}
+                    ax.plot(row.auc, place, "o", **style)
+        ax.axvline(0.5, color="0.5", linewidth=1)
+        ax.set(title=ATTACKS[attack].replace(", ", ",\n"), xlim=(-0.03, 1.03), xticks=(0, 0.5, 1), xlabel="AUC")
+        ax.set_yticks(range(len(models)), [title for title, _, _ in models])
+    axes[0].invert_yaxis()
+    handles = [plt.Line2D([], [], color=PALETTE[k], marker="o", linestyle="") for k in range(len(names))]
+    handles += [
+        plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle=style) for style in ("full", "none")
+    ]
+    labels = [GRAPHS[name] for name in names] + ["uniform", "matched"]
+    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return fig
+
+
+def ladder_figure(forget: str) -> Figure:
+    """AUC over the rungs of the attacker's knowledge, mean over graphs: attacks by kinds of negatives, a line per control."""
+    table = controls_excess()
+    table = table[(table["forget"] == forget) & table["attack"].isin(MAIN_ATTACKS)]
+    fig, axes = plt.subplots(2, len(MAIN_ATTACKS), figsize=(10, 5.4), sharey=True)
+    markers = {"gold": "o", "utu": "s", "untrained": "D", "memoriser": "^"}
+    for line, negatives in zip(axes, ("uniform", "matched"), strict=True):
+        for ax, attack in zip(line, MAIN_ATTACKS, strict=True):
+            kind = "" if attack == "e_umia" else negatives
+            part = table[(table["attack"] == attack) & (table["negatives"] == kind)]
+            for colour, (method, marker) in zip(PALETTE, markers.items(), strict=False):
+                means = part[part["method"] == method].groupby("query")["auc"].mean().reindex(RUNGS).dropna()
+                places = [RUNGS.index(query) for query in means.index]
+                label = "Original's weights" if method == "utu" else TITLES[method]
+                ax.plot(places, means, marker, linestyle="-", color=colour, markersize=5, label=label)
+            ax.axhline(0.5, color="0.5", linewidth=1)
+            ax.set_xticks(range(len(RUNGS)), RUNG_TITLES.values(), rotation=45)
+            ax.set_xlim(-0.3, len(RUNGS) - 0.7)
+            if negatives == "uniform":
+                ax.set_title(ATTACKS[attack].replace(", ", ",\n"))
+        line[0].set_ylabel(f"AUC, {negatives}")
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return fig
+
+
+def methods_figure() -> Figure:
+    """Excess over Gold against matched negatives, low and high sets, with bootstrap intervals; blind settings are hollow."""
+    table = controls_excess()
+    table = table[
+        (table["query"] == "retained") & table["negatives"].isin(("matched", "")) & table["attack"].isin(MAIN_ATTACKS)
+    ]
+    shown = ("gold", "utu", "memoriser", *METHODS)
+    names = [name for name in GRAPHS if name in set(table["data"])]
+    fig, axes = plt.subplots(2, len(MAIN_ATTACKS), figsize=(10, 6.4), sharey=True, sharex="col")
+    for line, forget in zip(axes, ("low", "high"), strict=True):
+        for ax, attack in zip(line, MAIN_ATTACKS, strict=True):
+            part = table[(table["forget"] == forget) & (table["attack"] == attack)]
+            for place, method in enumerate(shown):
+                for row in part[part["method"] == method].itertuples():
+                    number = names.index(row.data)
+                    height = place + 0.6 * ((number + 0.5) / len(names) - 0.5)
+                    ax.plot([row.excess_low, row.excess_high], [height] * 2, color=PALETTE[number], linewidth=1.3)
+                    style = "none" if row.blind else "full"
+                    ax.plot(row.excess, height, "o", color=PALETTE[number], markersize=4, fillstyle=style)
+            ax.axvline(0, color="0.5", linewidth=1)
+            ax.xaxis.set_major_locator(MaxNLocator(3))
+            ax.set_yticks(range(len(shown)), [TITLES[method] for method in shown])
+            if forget == "low":
+                ax.set_title(ATTACKS[attack].replace(", ", ",\n"))
+        line[0].set_ylabel(f"{forget} set")
+    axes[0, 0].invert_yaxis()
+    axes[-1, 2].set_xlabel("AUC above that of Gold, matched negatives")
+    handles = [plt.Line2D([], [], color=PALETTE[k], marker="o", linewidth=1.3) for k in range(len(names))]
+    handles.append(plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle="none"))
+    fig.legend(handles, [*(GRAPHS[name] for name in names), "blind"], loc="outside lower center", ncols=len(names) + 1)
+    return fig
+
+
+def memory_table(method: str = "utu") -> pd.DataFrame:
+    """Where a method shows more than Gold against matched negatives, on the retained graph.
+
+    Returns:
+        one row per attack on edges: ``settings`` in which it is not blind, in how many of them the interval of the excess
+        lies ``above`` or ``below`` zero, the mean ``excess``, and the ``largest`` with its setting. Attacks that are blind
+        everywhere are left out.
+    """
+    table = controls_excess()
+    table = table[(table["query"] == "retained") & (table["negatives"] == "matched") & (table["method"] == method)]
+    table = table[~table["blind"].astype(bool) & table["attack"].isin(MAIN_ATTACKS)]
+    rows = []
+    for name in MAIN_ATTACKS:
+        part = table[table["attack"] == name]
+        if part.empty:
+            continue
+        most = part.loc[part["excess"].idxmax()]
+        rows.append(
+            {
+                "attack": ATTACKS[name],
+                "settings": len(part),
+                "above": int((part["excess_low"] > 0).sum()),
+                "below": int((part["excess_high"] < 0).sum()),
+                "excess": float(part["excess"].mean()),
+                "largest": float(most["excess"]),
+                "where": f"{graph_title(most['data'])}, {most['forget']}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def blind_attacks() -> str:
+    """Which attacks are blind in more than half of the settings on the retained graph, as part of a sentence."""
+    table = structure_table()
+    found = table[table["reads"].str.endswith("blind")]
+    return "; ".join(f"{row.attack} ({row.negatives})" for row in found.itertuples()) or "none"
+
+
+def graph_readers() -> str:
+    """Which attacks score the same on models that were never trained, as part of a sentence."""
+    table = structure_table()
+    found = table[table["reads"].str.startswith("the graph")]
+    return "; ".join(f"{row.attack} ({row.negatives})" for row in found.itertuples()) or "none"
+
+
+def _models() -> list[tuple[str, str, str]]:
+    """(title, method, query) of the rows of every table."""
+    controls = [("Original, full graph", "utu", "original"), ("Original's weights (UtU)", "utu", "retained")]
+    controls += [(TITLES[name], name, "retained") for name in ("gold", "untrained", "memoriser")]
+    return controls + [(TITLES[name], name, "retained") for name in METHODS]
+
+
+def _attacks_and_negatives(table: pd.DataFrame) -> list[tuple[str, str]]:
+    found = set(zip(table["attack"], table["negatives"], strict=True))
+    return [(name, kind) for name in MAIN_ATTACKS for kind in ("uniform", "matched", "") if (name, kind) in found]
+
+
+def _area(records: pd.DataFrame) -> tuple[float, float]:
+    """Mean AUC of LinkTeller over seeds, and the standard error of that mean over pairs."""
+    tag = "link_teller.retained.uniform"
+    areas, positives = records[f"{tag}_auc"], records[f"{tag}_positives"]
+    errors = [hanley_mcneil(a, p, p) for a, p in zip(areas, positives, strict=True)]
+    return float(areas.mean()), float(np.sqrt(np.sum(np.square(errors)))) / len(errors)

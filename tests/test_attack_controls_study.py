@@ -1,0 +1,187 @@
+"""The study of attacks beside their controls, what the book shows of it, and the claims that rest on it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lethe_lib.reporting import VERDICTS, attack_controls, claims_attacks
+from lethe_lib.study.attack_controls import (
+    MAIN,
+    SEEDS,
+    TEMPORAL,
+    AttackControlsConfiguration,
+    frames,
+    is_blind,
+    question,
+)
+from lethe_lib.study.attack_controls import attack_controls as study
+from lethe_lib.study.records import configuration, load_records, publish
+from lethe_lib.study.runner import run, run_all
+from lethe_lib.study.store import RecordStore
+
+ASKED = tuple(
+    entry
+    for entry in MAIN
+    if entry[1] in ("retained", "original") and entry[0] in ("link_teller", "link_stealing", "edge_toggle", "e_umia")
+)
+TRAINING = (("epochs", 40), ("hidden", 16))
+
+
+@pytest.fixture(scope="module")
+def configs():
+    methods = [("gold", None), ("gold", 7), ("utu", None), ("untrained", None), ("memoriser", None)]
+    return [
+        AttackControlsConfiguration(
+            "synthetic-tiny", 0, method=method, method_seed=other, fraction=0.1, asked=ASKED, training=TRAINING
+        )
+        for method, other in methods
+    ]
+
+
+@pytest.fixture(scope="module")
+def store(configs, tmp_path_factory):
+    kept = RecordStore(tmp_path_factory.mktemp("records"))
+    run_all(configs, kept, progress=lambda line: None)
+    return kept
+
+
+def test_a_record_answers_every_question_and_is_the_same_again(configs, store):
+    record = store.read(configs[0].key)
+    assert record["status"] == "ok"
+    assert configuration(record["kind"], record["config"]).key == configs[0].key
+    arrays = store.arrays(configs[0].key)
+    for name, query, negatives in ASKED:
+        tag = question(name, query, negatives)
+        assert 0.0 <= record["metrics"][f"{tag}_auc"] <= 1.0
+        assert 0.0 <= record["metrics"][f"{tag}_tpr"] <= 1.0
+        assert arrays[f"{tag}_scores"].shape == arrays[f"{tag}_labels"].shape
+    again = run(configs[0])
+    assert record["metrics"].keys() == again["metrics"].keys()
+    for name, value in record["metrics"].items():
+        if name != "seconds":
+            assert again["metrics"][name] == pytest.approx(value, abs=0, nan_ok=True)
+
+
+def test_hop_numbers_of_a_record(configs, store):
+    numbers = store.read(configs[0].key)["metrics"]
+    for negatives in ("uniform", "matched"):
+        tag = f"link_teller.retained.{negatives}"
+        assert sum(numbers[f"{tag}_forgotten_{s}"] for s in ("2", "3", ">3")) == numbers[f"{tag}_positives"]
+        assert numbers[f"{tag}_auc_>3"] == 0.5
+    assert numbers["link_teller.retained.matched_auc_near"] == 0.5
+    near = numbers["link_teller.retained.uniform_forgotten_2"] - numbers["link_teller.retained.uniform_negatives_2"]
+    assert numbers["link_teller.retained.uniform_auc_near"] == pytest.approx(
+        0.5 + near / numbers["link_teller.retained.uniform_positives"] / 2
+    )
+    assert "link_teller.original.uniform_auc_near" not in numbers
+
+
+def test_the_memoriser_labels_attacks(configs, store):
+    table = frames(configs, store)["excess"]
+    assert len(table) == 4 * len(ASKED)
+    own = table[(table["method"] == "memoriser") & (table["query"] == "retained")].set_index(["attack", "negatives"])
+    for negatives in ("uniform", "matched"):
+        assert own.loc[("link_teller", negatives), "blind"]
+        assert not own.loc[("edge_toggle", negatives), "blind"]
+        assert own.loc[("edge_toggle", negatives), "excess"] > 0.3
+    gold = table[(table["method"] == "gold") & (table["query"] == "retained")]
+    assert (gold["excess"] == 0).all()
+    full = table[(table["method"] == "utu") & (table["query"] == "original")]
+    assert full["excess"].notna().all()
+    assert full["excess_low"].isna().all()
+    assert [is_blind(low) for low in (-0.1, 0.0, 0.1, float("nan"))] == [True, True, False, True]
+
+
+def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path))
+    publish("attack_controls", configs, store)
+    assert len(load_records("attack_controls")) == len(configs)
+    structure = attack_controls.structure_table().set_index(["attack", "negatives"])
+    assert structure.loc[("LinkTeller", "uniform"), "reads"] == "the graph, blind"
+    assert structure.loc[("Edge toggle", "matched"), "blind"] == "0 of 1"
+    assert "LinkTeller (uniform)" in attack_controls.blind_attacks()
+    assert "LinkTeller (matched)" in attack_controls.graph_readers()
+    models = attack_controls.setting_table("synthetic-tiny", "low", "uniform")["model"].tolist()
+    assert models[:4] == ["Original, full graph", "Original's weights (UtU)", "Gold", "Untrained"]
+    assert set(attack_controls.memory_table("memoriser")["attack"]) >= {"Edge toggle"}
+    rates = attack_controls.rate_table("matched").set_index("model")
+    assert rates.loc["Memoriser", "Edge toggle"] > rates.loc["Gold", "Edge toggle"]
+    strata = attack_controls.strata_table()
+    assert strata["AUC beyond"].tolist() == [0.5]
+
+
+def test_the_study_is_a_list_of_distinct_runs_with_controls():
+    configs = study()
+    assert len({config.key for config in configs}) == len(configs)
+    cells = {}
+    for config in configs:
+        cells.setdefault((config.data, config.seed, config.forget, config.asked), []).append(config.method)
+    for (*_, forget, asked), methods in cells.items():
+        wanted = {"utu", "untrained"}
+        if asked != TEMPORAL and forget != "community_louvain":
+            wanted |= {"memoriser"}
+            assert methods.count("gold") == 2
+        assert wanted <= set(methods)
+    assert {config.data for config in study(["cora"])} == {"cora"}
+    assert set(SEEDS) <= {config.data for config in configs}
+
+
+def test_hanley_and_mcneil_against_draws():
+    generator = np.random.default_rng(0)
+    scores = generator.exponential(size=(4000, 60))  # exponential scores are what the formula is exact for
+    scores[:, :30] *= 2.0
+    areas = (scores[:, :30, None] > scores[:, None, 30:]).mean(axis=(1, 2))
+    assert areas.std() == pytest.approx(attack_controls.hanley_mcneil(2 / 3, 30, 30), rel=0.05)
+
+
+def records_with(**areas: float) -> pd.DataFrame:
+    tag = "link_teller.retained.uniform"
+    rows = [
+        {"data": "dblp", "method": "utu", "forget": forget, f"{tag}_auc": area, f"{tag}_positives": 1000.0}
+        for forget, area in areas.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("community", "verdict"), [(0.65, "holds"), (0.50, "fails"), (0.90, "fails"), (0.575, "inconclusive")]
+)
+def test_a_community_set_is_between_or_not(monkeypatch, community, verdict):
+    monkeypatch.setattr(
+        attack_controls, "controls_records", lambda: records_with(low=0.75, high=0.57, community=community)
+    )
+    assert claims_attacks.check_community_between().verdict == verdict
+
+
+def test_verdicts_follow_the_stated_thresholds(monkeypatch):
+    cells = pd.DataFrame(
+        {"accuracy": [0.50, 0.51], "low": [0.49, 0.49], "high": [0.51, 0.53], "area": [0.5, 0.5], "broken": False}
+    ).assign(method=["gold", "untrained"], data="photo", forget="low")
+    monkeypatch.setattr(claims_attacks, "e_umia_cells", lambda: cells)
+    assert claims_attacks.check_e_umia_band().verdict == "holds"
+    cells.loc[0, ["accuracy", "low", "high"]] = [0.60, 0.58, 0.62]
+    assert claims_attacks.check_e_umia_band().verdict == "fails"
+    cells.loc[0, "low"] = 0.52
+    assert claims_attacks.check_e_umia_band().verdict == "inconclusive"
+
+    excess = pd.DataFrame(
+        {"data": "photo", "method": ["a", "b"], "auc": 0.9, "gold_auc": 0.8, "excess": [0.1, 0.1]}
+    ).assign(excess_low=[0.05, 0.05], excess_high=[0.15, 0.15])
+    monkeypatch.setattr(claims_attacks, "low_excess", lambda: excess)
+    assert claims_attacks.check_nothing_resists().verdict == "holds"
+    excess.loc[1, ["excess", "excess_low", "excess_high"]] = [0.001, -0.01, 0.01]
+    assert claims_attacks.check_nothing_resists().verdict == "fails"
+
+    matched = excess.assign(blind=True)
+    monkeypatch.setattr(claims_attacks, "matched_influence", lambda: matched)
+    assert claims_attacks.check_influence_shows_memory().verdict == "inconclusive"
+    matched["excess_low"], matched["excess_high"] = -0.01, 0.01
+    assert claims_attacks.check_influence_shows_memory().verdict == "fails"
+
+
+@pytest.mark.parametrize("claim", claims_attacks.CLAIMS, ids=lambda claim: claim.id)
+def test_every_claim_has_a_finding_in_the_published_records(claim):
+    finding = claim.check()
+    assert finding.verdict in VERDICTS
+    assert finding.detail.endswith(".")
+    assert (claim.id == "L14") == (finding.verdict == "not testable here")

@@ -1,6 +1,6 @@
 # make book     execute every chapter and build the HTML book into _build/html
 # make test     lint, the whole test suite, and nbval over the published chapters
-# make publish  refresh the published outputs in book/chapters (tracked)
+# make publish  refresh the published outputs in book/chapters and the findings in README.md (tracked)
 # make verify   recompute a sample of the published records and compare
 # make bench    measure speed ratios side by side
 # make clean    remove what was built; the environment in .venv stays
@@ -24,6 +24,7 @@ test: $(INSTALLED)
 	    --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg
 
 publish: $(INSTALLED)
+	$(RUN) findings
 	$(RUN) book --publish --processes $(JOBS)
 
 verify: $(INSTALLED)

@@ -1,4 +1,7 @@
-"""The command line: ``python -m lethe_lib run | verify | chapters | bench | audit-edges | book``, each with ``--help``."""
+"""The command line: ``python -m lethe_lib run | verify | leaderboard | audit-edges | chapters | findings | bench | book``.
+
+Each takes ``--help``.
+"""
 
 import argparse
 import sys
@@ -7,15 +10,20 @@ from importlib import import_module
 from lethe_lib.environment import prepare_environment
 from lethe_lib.errors import LetheError
 
-# Command -> (module, summary). A module has add_arguments(parser) and main(arguments) -> exit status, and is imported
-# only when asked for.
+# Command -> (module of the library, summary). A module has add_arguments(parser) and main(arguments) -> exit status, and is
+# imported only when asked for.
 COMMANDS = {
-    "run": ("run_study", "run experiments and keep one record for each"),
-    "verify": ("verify", "recompute a sample of the published records and compare"),
-    "chapters": ("chapters", "list chapters, or execute them with your parameters"),
-    "bench": ("bench", "measure speed ratios side by side"),
-    "audit-edges": ("audit_edges", "measure how much an unlearner, yours too, still remembers of forgotten edges"),
-    "book": ("book", "execute every chapter and build the HTML book"),
+    "run": ("study.run_study", "run experiments and keep one record for each"),
+    "verify": ("study.verify", "recompute a sample of the published records and compare"),
+    "leaderboard": ("study.leaderboard", "print the leaderboard, with your own unlearner in it"),
+    "chapters": ("study.chapters", "list chapters, or execute them with your parameters"),
+    "bench": ("study.bench", "measure speed ratios side by side"),
+    "audit-edges": (
+        "study.audit_edges",
+        "measure how much an unlearner, yours too, still remembers of forgotten edges",
+    ),
+    "findings": ("reporting.findings", "write the main findings, from published records, into README.md"),
+    "book": ("study.book", "execute every chapter and build the HTML book"),
 }
 
 
@@ -28,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     for name, (module_name, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
         if arguments[:1] == [name]:
-            module = import_module(f"lethe_lib.study.{module_name}")
+            module = import_module(f"lethe_lib.{module_name}")
             module.add_arguments(command)
     parsed = parser.parse_args(arguments)
     try:

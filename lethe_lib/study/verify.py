@@ -1,4 +1,4 @@
-"""``python -m lethe_lib verify``: recompute a random sample of the published records and compare.
+"""``python -m lethe_lib verify``: recompute a random sample of the published records, some of every study, and compare.
 
 Two honest runs of one configuration agree to the last digit on one machine and one set of versions. On another
 processor or another build of the numerical libraries, float32 training drifts apart; ``--tolerance`` says how much
@@ -34,10 +34,9 @@ def main(arguments: argparse.Namespace) -> int:
     published = [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()]
     names = arguments.study or [name for name in published if name not in LONG]
     rows = pd.concat([load_records(name).assign(study=name) for name in names], ignore_index=True)
-    count = min(arguments.count, len(rows))
-    chosen = numpy_generator(arguments.seed, "verify").choice(len(rows), count, replace=False)
-    disagreements = 0
-    for number, row in enumerate(rows.iloc[sorted(chosen)].to_dict("records"), 1):
+    chosen = sample(rows, arguments.count, arguments.seed)
+    count, disagreements = len(chosen), 0
+    for number, row in enumerate(rows.iloc[chosen].to_dict("records"), 1):
         config = configuration(row["kind"], json.loads(row["config_json"]))
         record = run(config)
         worst, where = difference(row, record)
@@ -50,6 +49,21 @@ def main(arguments: argparse.Namespace) -> int:
         )
     print(f"{count - disagreements} of {count} records agree within {arguments.tolerance}")
     return 1 if disagreements else 0
+
+
+def sample(rows: pd.DataFrame, count: int, seed: int) -> list[int]:
+    """Places of the rows to recompute: one of every study, or kind of run within it, and then any, all at random.
+
+    Args:
+        rows: published records with their ``study`` and ``kind``. count: how many, if there are as many.
+        seed: of the draw.
+
+    Returns:
+        sorted places; with a ``count`` below the number of studies the first studies of the draw are covered.
+    """
+    order = numpy_generator(seed, "verify").permutation(len(rows))
+    first = ~rows[["study", "kind"]].iloc[order].duplicated().to_numpy()
+    return sorted([*order[first], *order[~first]][:count])
 
 
 def difference(row: dict, record: dict) -> tuple[float, str]:

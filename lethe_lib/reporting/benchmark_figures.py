@@ -1,0 +1,168 @@
+"""The figures of chapter 14: fronts, low against high sets, critical differences."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lethe_lib.evaluation import Ranking
+from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
+from lethe_lib.reporting.leaderboard import BACKBONE_TITLES, GRAPH_TITLES
+from lethe_lib.reporting.style import PALETTE
+from lethe_lib.study.benchmark import ATTACK_NAMES
+from lethe_lib.unlearning import UNLEARNERS
+
+KINDS = {"generic": ("o", PALETTE[0]), "graph-native": ("s", PALETTE[1]), "addition": ("^", PALETTE[2])}
+
+
+def pareto_front(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Which points no other point beats: smaller is better on both axes, and equal points beat nobody.
+
+    Args:
+        first, second: (n,) finite numbers.
+
+    Returns:
+        (n,) bool.
+
+    Example:
+        >>> pareto_front(np.array([1.0, 2.0, 2.0]), np.array([2.0, 1.0, 3.0])).tolist()
+        [True, True, False]
+    """
+    better = (first[:, None] <= first) & (second[:, None] <= second)
+    strictly = (first[:, None] < first) | (second[:, None] < second)
+    return ~(better & strictly).any(axis=0)
+
+
+def distance_from_gold(board: pd.DataFrame) -> pd.Series:
+    """The largest distance of a mean AUC from Gold's among the three attacks; neither side of Gold is good."""
+    return board[[f"{name}_excess" for name in ATTACK_NAMES]].abs().max(axis=1)
+
+
+def fronts_figure(board: pd.DataFrame) -> Figure:
+    """Utility, leakage and cost two at a time, a point per method; the line joins the methods that no other beats, whose
+    names stand above the panel.
+
+    Leakage is the distance from Gold; where residual memory is published, a further panel shows it.
+    """
+    board = board[board["kind"] != "control"].assign(loss=-100 * board["change"], leak=distance_from_gold(board))
+    titles = {"share": "seconds over Gold's", "loss": "loss of accuracy, points", "leak": "distance from Gold, AUC"}
+    panels = [("share", "loss"), ("share", "leak"), ("loss", "leak")]
+    if board["residual"].notna().any():
+        titles["residual"] = "residual memory, Cora low"
+        panels.append(("share", "residual"))
+    lines = -(-len(panels) // 2)
+    fig, axes = plt.subplots(lines, 2, figsize=(9.5, 0.5 + 3.9 * lines))
+    for ax, (x, y) in zip(axes.flat, panels, strict=False):
+        _front_panel(ax, board.dropna(subset=[x, y]), x, y)
+        ax.set(xlabel=titles[x], ylabel=titles[y], xscale="log" if x == "share" else "linear")
+    for ax in axes.flat[len(panels) :]:
+        ax.axis("off")
+    handles = [plt.Line2D([], [], color=c, marker=m, linestyle="none", label=kind) for kind, (m, c) in KINDS.items()]
+    fig.legend(handles=handles, loc="outside lower center", ncols=3)
+    return fig
+
+
+def _front_panel(ax: Axes, part: pd.DataFrame, x: str, y: str) -> None:
+    for kind, (marker, colour) in KINDS.items():
+        own = part[part["kind"] == kind]
+        ax.plot(own[x], own[y], marker, color=colour, markersize=6)
+    front = part[pareto_front(part[x].to_numpy(), part[y].to_numpy())].sort_values(x)
+    ax.plot(front[x], front[y], color="0.5", linewidth=1, zorder=0, drawstyle="steps-post")
+    for number, row in enumerate(front.to_dict("records"), 1):
+        ax.annotate(str(number), (row[x], row[y]), (-3, 7), textcoords="offset points", fontsize=9)
+    names = [f"{number} {TITLES.get(name, name)}" for number, name in enumerate(front["method"], 1)]
+    lines = [", ".join(names[first : first + 3]) for first in range(0, len(names), 3)]
+    ax.set_title("\n".join(lines), fontsize=9)
+    ax.margins(0.1)
+
+
+def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
+    """AUC of every attack on low and high sets, GCN: a bar over the methods, Gold as a line, the untrained network as a cross."""
+    part = excess[(excess["preset"] == preset) & (excess["backbone"] == "gcn") & excess["forget"].isin(["low", "high"])]
+    kinds = part["method"].map(lambda name: UNLEARNERS[name].kind)
+    graphs = [name for name in GRAPH_TITLES if name in set(part["data"])]
+    fig, axes = plt.subplots(1, 3, figsize=(10, 3.9), sharey=True)
+    for ax, attack in zip(axes, ATTACK_NAMES, strict=True):
+        for colour, forget, shift in ((PALETTE[1], "low", -0.17), (PALETTE[0], "high", 0.17)):
+            cell = part[(part["attack"] == attack) & (part["forget"] == forget)]
+            for place, data in enumerate(graphs):
+                own = cell[cell["data"] == data]
+                methods = own[kinds.loc[own.index] != "control"]["auc"]
+                ax.plot([place + shift] * 2, [methods.min(), methods.max()], color=colour, linewidth=6, alpha=0.45)
+                gold, untrained = (own[own["method"] == name]["auc"] for name in ("gold", "untrained"))
+                ax.plot(place + shift, gold.iloc[0], "_", color="black", markersize=11, markeredgewidth=2)
+                ax.plot(place + shift, untrained.iloc[0], "x", color=colour, markersize=7, markeredgewidth=2)
+        ax.axhline(0.5, color="0.5", linewidth=1)
+        ax.set_title(ATTACK_TITLES[attack])
+        ax.set_xticks(range(len(graphs)), [GRAPH_TITLES[name] for name in graphs], rotation=45, ha="right")
+    axes[0].set_ylabel("AUC")
+    handles = [
+        plt.Line2D([], [], color=PALETTE[1], linewidth=6, alpha=0.45, label="methods, low set"),
+        plt.Line2D([], [], color=PALETTE[0], linewidth=6, alpha=0.45, label="methods, high set"),
+        plt.Line2D([], [], color="black", marker="_", markersize=11, markeredgewidth=2, linestyle="none", label="Gold"),
+        plt.Line2D([], [], color="0.4", marker="x", markeredgewidth=2, linestyle="none", label="Untrained"),
+    ]
+    fig.legend(handles=handles, loc="outside lower center", ncols=4)
+    return fig
+
+
+def ranking_figure(rankings: dict[str, Ranking]) -> Figure:
+    """Critical-difference diagrams, one panel per criterion: mean ranks, best on the left, bars join what is not told apart."""
+    tallest = max(len(found.mean_ranks) for found in rankings.values())
+    fig, axes = plt.subplots(len(rankings), 1, figsize=(9, len(rankings) * (1.3 + 0.17 * tallest)), squeeze=False)
+    for ax, (title, found) in zip(axes.flat, rankings.items(), strict=True):
+        _ranking_panel(ax, found, title)
+    return fig
+
+
+def _ranking_panel(ax: Axes, found: Ranking, title: str) -> None:
+    """Names stand left for the better half and right for the other, each joined to its mean rank by a line."""
+    ranks, count = found.mean_ranks, len(found.mean_ranks)
+    half = -(-count // 2)
+    ax.set(xlim=(1 - 0.22 * count, count + 0.22 * count), ylim=(half + 1.2, -1.6), title=title)
+    ax.plot([1, count], [0, 0], color="black", linewidth=1)
+    for tick in range(1, count + 1):
+        ax.plot([tick, tick], [0, -0.2], color="black", linewidth=1)
+        ax.text(tick, -0.35, str(tick), ha="center", va="bottom", fontsize=8)
+    for place, (name, rank) in enumerate(ranks.items()):
+        left = place < half
+        line = 1.2 + (place if left else count - 1 - place)
+        end = 1 - 0.3 if left else count + 0.3
+        ax.plot([rank, rank, end], [0, line, line], color="0.55", linewidth=0.8)
+        label = f"{TITLES.get(name, name)}  {rank:.1f}" if left else f"{rank:.1f}  {TITLES.get(name, name)}"
+        ax.text(
+            end, line, f"{label} " if left else f" {label}", ha="right" if left else "left", va="center", fontsize=8
+        )
+    for level, (first, last) in enumerate(found.groups):
+        height = 0.25 + 0.22 * (level % 4)
+        ax.plot([ranks[first] - 0.05, ranks[last] + 0.05], [height] * 2, color=PALETTE[3], linewidth=3)
+    ax.plot([1, 1 + found.critical_difference], [-1.25, -1.25], color="black", linewidth=2)
+    ax.text(
+        1 + found.critical_difference + 0.1,
+        -1.25,
+        f"critical difference, {found.settings} settings",
+        va="center",
+        fontsize=8,
+    )
+    ax.axis("off")
+
+
+def attention_figure(table: pd.DataFrame) -> Figure:
+    """Rank correlation of WalkCentrality with displacement, a group per graph and a marker per backbone, with t intervals.
+
+    Args:
+        table: from ``claims_benchmark.rank_table``.
+    """
+    graphs = list(dict.fromkeys(table["data"]))
+    fig, ax = plt.subplots(figsize=(7.5, 3.8))
+    for number, (backbone, title) in enumerate(BACKBONE_TITLES.items()):
+        own = table[table["backbone"] == backbone].set_index("data").reindex(graphs)
+        places = np.arange(len(graphs)) + 0.14 * (number - 2)
+        reach = [own["rank"] - own["low"], own["high"] - own["rank"]]
+        ax.errorbar(places, own["rank"], reach, fmt="osD^v"[number], color=PALETTE[number], label=title, linewidth=1.5)
+    ax.axhline(0, color="0.5", linewidth=1)
+    ax.set_xticks(range(len(graphs)), [GRAPH_TITLES.get(name, name) for name in graphs])
+    ax.set_ylabel("rank correlation")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return fig

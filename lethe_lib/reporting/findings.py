@@ -1,0 +1,179 @@
+"""``python -m lethe_lib findings``: the main findings in a few lines with one figure, from published records, into README.md.
+
+Every number comes from ``results/``; the text stands between two markers, so that a test can tell whether it is up to date.
+The figure carries the hash of the numbers that it draws.
+"""
+
+import argparse
+import hashlib
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lethe_lib.errors import InputError
+from lethe_lib.paths import repository
+from lethe_lib.reporting.claims import CLAIMS
+from lethe_lib.reporting.claims_accuracy_is_blind import accuracy_changes
+from lethe_lib.reporting.families import TITLES
+from lethe_lib.reporting.glue import as_text, interval_text
+from lethe_lib.reporting.style import PALETTE, use_style
+from lethe_lib.study.benchmark import (
+    benchmark_excess,
+    benchmark_records,
+    leaderboard,
+    residual_memory_table,
+)
+from lethe_lib.unlearning import UNLEARNERS
+
+BEGIN, END = "<!-- findings: begin -->", "<!-- findings: end -->"
+FIGURE = "book/figures/findings.png"
+READS_THE_GRAPH = 0.05
+"""An attack whose AUC training moves by less than this, anywhere, tells hardly anything of the model."""
+ALT = (
+    "Left: AUC of LinkTeller on an untrained network against that on a retrained one, a point per graph, backbone and forget "
+    "set; the points lie on the diagonal. Right: seconds over Gold's on a logarithmic scale against the change of test "
+    "accuracy, a point per method; nearly all lie left of one and near zero."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("--check", action="store_true", help="change nothing; 1 if README.md is not up to date")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    readme = repository() / "README.md"
+    old = readme.read_text(encoding="utf-8")
+    new = with_findings(old)
+    if arguments.check:
+        print("README.md is up to date" if new == old else "README.md is not up to date: python -m lethe_lib findings")
+        return int(new != old)
+    readme.write_text(new, encoding="utf-8")
+    figure, digest = findings_figure()
+    figure.savefig(repository() / FIGURE, metadata={"Software": None, "Description": digest})
+    print(f"wrote {readme.name} and {FIGURE}")
+    return 0
+
+
+def with_findings(readme: str) -> str:
+    """The text of a README with what stands between the markers replaced by the findings.
+
+    Raises:
+        InputError: a marker is missing.
+    """
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"README.md needs the lines {BEGIN} and {END}, in this order")
+    lines = "\n".join(f"{number}. {line}" for number, line in enumerate(findings(), 1))
+    return f"{before}{BEGIN}\n![{ALT}]({FIGURE})\n\n{lines}\n{END}{after}"
+
+
+def findings() -> list[str]:
+    """The findings, one sentence or two each; the last one only where the edge audit is published."""
+    records, excess, memory = benchmark_records(), benchmark_excess(), residual_memory_table()
+    lines = [_membership(), _accuracy(), _structure(excess), _benchmark(records, excess, memory)]
+    return lines + ([_memory(memory)] if memory["to_remove"].any() else [])
+
+
+def _membership() -> str:
+    found = CLAIMS["B20"].check()
+    return (
+        "**Membership.** Attack accuracy hides who is exposed: on every graph there are two settings of nearly equal global "
+        f"accuracy whose most exposed nodes differ in advantage by at least {as_text(found.effect)} "
+        f"{interval_text(found.interval)}."
+    )
+
+
+def _accuracy() -> str:
+    table = accuracy_changes()
+    table = table[table["forget"] == "random"]
+    small, large = (100 * table[table["fraction"] == share]["change"].abs().max() for share in (0.05, 0.5))
+    return (
+        f"**Accuracy.** Retraining without 5 % of the edges moves test accuracy by at most {small:.1f} points on "
+        f"{table['data'].nunique()} graphs, without half of them by at most {large:.1f}: it cannot tell whether edges were "
+        "forgotten."
+    )
+
+
+def _structure(excess: pd.DataFrame) -> str:
+    table = structure_table(excess)
+    gap = (table["untrained"] - table["gold"]).abs().max()
+    low, high = (table[table["forget"] == kind]["untrained"].mean() for kind in ("low", "high"))
+    end = ": it reads the graph and hardly the model." if gap < READS_THE_GRAPH else "."
+    return (
+        f"**Structure.** LinkTeller scores {low:.2f} on low-centrality and {high:.2f} on high-centrality edges of an *untrained* "
+        f"network, within {as_text(gap, 2)} of a retrained one in all {len(table)} cells{end}"
+    )
+
+
+def _benchmark(records: pd.DataFrame, excess: pd.DataFrame, memory: pd.DataFrame) -> str:
+    board = leaderboard(records, excess, memory)
+    methods = board[board["kind"] != "control"]
+    cells = excess[(excess["preset"] == "corrected") & excess["method"].isin(methods["method"])]
+    above = 100 * (cells["excess_low"] > 0).mean()
+    working = methods[methods["method"] != "utu"]
+    worst, more = working.loc[working["change"].idxmin()], int((working["share"] > 1).sum())
+    return (
+        f"**Unlearning.** {len(methods)} methods, {len(cells):,} comparisons with Gold (method, cell, attack): in {above:.0f} % "
+        f"the whole interval lies above it. The median cost is {100 * working['share'].median():.0f} % of retraining; "
+        f"{more} methods cost more. Accuracy changes by {100 * working['change'].median():+.1f} points "
+        f"in the median and by {100 * worst['change']:+.1f} at worst ({TITLES[worst['method']]})."
+    )
+
+
+def _memory(memory: pd.DataFrame) -> str:
+    own = memory[(memory["backbone"] == "gcn") & memory["method"].map(lambda name: UNLEARNERS[name].kind != "control")]
+    own = own[own["method"] != "utu"]
+    best = own.loc[own["residual"].idxmin()]
+    gone, left = (
+        int((own["residual_high"] < 0.5).sum()),
+        interval_text((best["residual_low"], best["residual_high"]), 2),
+    )
+    return (
+        "**Memory.** In the randomised edge audit (Cora, low-centrality edges) unlinking leaves memory. Of "
+        f"{len(own)} methods {gone} remove more than half of it with their whole interval; least is left by "
+        f"{TITLES[best['method']]}: {best['residual']:.2f} {left} of it."
+    )
+
+
+def structure_table(excess: pd.DataFrame) -> pd.DataFrame:
+    """AUC of LinkTeller on the untrained network and on Gold, one row per cell of preset ``corrected``."""
+    part = excess[(excess["attack"] == "link_teller") & (excess["method"] == "untrained")]
+    part = part[part["preset"] == "corrected"].rename(columns={"auc": "untrained", "gold_auc": "gold"})
+    return part[["data", "backbone", "forget", "untrained", "gold"]].reset_index(drop=True)
+
+
+def findings_figure() -> tuple[Figure, str]:
+    """The figure of the README, and the hash of the numbers in it."""
+    use_style()
+    records, excess, memory = benchmark_records(), benchmark_excess(), residual_memory_table()
+    structure, board = structure_table(excess), leaderboard(records, excess, memory)
+    board = board[board["kind"] != "control"]
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
+    colours = {"low": PALETTE[1], "high": PALETTE[0], "random": PALETTE[2], "community": PALETTE[4]}
+    for kind, part in structure.groupby("forget", sort=True):
+        left.plot(part["gold"], part["untrained"], "o", color=colours[kind], markersize=5, label=kind)
+    left.plot([0.5, 1], [0.5, 1], color="0.5", linewidth=1, zorder=0)
+    left.set(
+        xlabel="AUC on a retrained network", ylabel="AUC on an untrained network", title="LinkTeller reads the graph"
+    )
+    left.legend(title="forget set")
+    kinds = {"generic": ("o", PALETTE[0]), "graph-native": ("s", PALETTE[1]), "addition": ("^", PALETTE[2])}
+    for kind, (marker, colour) in kinds.items():
+        part = board[board["kind"] == kind]
+        right.plot(
+            part["share"], 100 * part["change"], marker, color=colour, markersize=6, label=kind, linestyle="none"
+        )
+    right.axvline(1, color="0.5", linewidth=1)
+    right.axhline(0, color="0.5", linewidth=1)
+    right.set(xscale="log", xlabel="seconds over Gold's, median", ylabel="accuracy, change in points")
+    right.set_title("Accuracy and cost of unlearning")
+    right.legend(title="methods")
+    drawn = [structure[["gold", "untrained"]], board[["share", "change"]]]
+    numbers = np.concatenate([table.to_numpy(dtype=float).ravel() for table in drawn])
+    digest = hashlib.sha256(",".join(f"{number:.6g}" for number in numbers).encode()).hexdigest()
+    return fig, digest

@@ -1,0 +1,226 @@
+"""The benchmark as one table: what all published studies say of every method, held against Gold.
+
+    read   the published studies of STUDIES_READ; say which are missing
+    keep   runs as the preset means them (no varied setting or schedule), 5 % sets; one copy of a run that studies share
+    add    change of test accuracy, seconds over those of the Golds of the same cell and seed, whether the run broke
+    join   excess over Gold per cell and attack; residual memory from the edge audit, where it is published
+    rank   a row per method: means over graphs, with t intervals over graphs, since runs on one graph share all but seeds
+
+A *cell* is a graph, preset, backbone and forget set. Nothing here is computed anew, so every number can be traced to records.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from lethe_lib import paths
+from lethe_lib.errors import InputError
+from lethe_lib.evaluation import mean_interval
+from lethe_lib.study.edge_audit import HEADLINE, EdgeAuditConfiguration
+from lethe_lib.study.records import load_records
+from lethe_lib.unlearning import UNLEARNERS
+
+STUDIES_READ = ("first_slice", "generic_unlearning", "benchmark_cells", "graph_native")
+AUDIT = "edge_audit"
+CELL = ["data", "preset", "backbone", "forget"]
+ATTACK_NAMES = ("link_teller", "link_stealing", "e_umia")
+BROKEN = ("collapsed", "diverged", "failed")
+WITHOUT_ANSWER = ("diverged", "failed", "unsupported")
+"""Statuses whose run released no model of the method's, so that it has neither accuracy nor leakage."""
+
+
+def missing_studies() -> list[str]:
+    """The studies that the leaderboard would read but that are not published."""
+    return [name for name in (*STUDIES_READ, AUDIT) if not _published(name)]
+
+
+def benchmark_records(studies: Iterable[str] = STUDIES_READ) -> pd.DataFrame:
+    """The plain runs of the published studies, one row per run, each run once.
+
+    Returns:
+        the records with ``study``, and the columns of :func:`with_outcomes`.
+
+    Raises:
+        InputError: none of the studies is published.
+    """
+    tables = [_plain(name)[0].assign(study=name) for name in studies if _published(name)]
+    if not tables:
+        raise InputError(
+            f"none of {', '.join(studies)} is published: `python -m lethe_lib run {STUDIES_READ[0]} --publish`"
+        )
+    return with_outcomes(pd.concat(tables, ignore_index=True).drop_duplicates("key", ignore_index=True))
+
+
+def with_outcomes(records: pd.DataFrame) -> pd.DataFrame:
+    """Records of unlearning with three columns more.
+
+    Returns:
+        the records with ``change`` (test accuracy of the released model minus that of the original, each on the graph on
+        which it answers), ``share`` (seconds over the mean seconds of the Golds of the same cell and seed; NaN without a
+        Gold) and ``broken`` (collapsed, diverged or failed).
+    """
+    records = records.copy()
+    golds = records[records["method"] == "gold"].groupby([*CELL, "seed"])["seconds"].mean().rename("gold_seconds")
+    records = records.join(golds, on=[*CELL, "seed"])
+    records["change"] = records["accuracy_test"] - records["original_accuracy_test"]
+    records["share"] = records["seconds"] / records["gold_seconds"]
+    records.loc[records["status"].isin(WITHOUT_ANSWER), ["change", "share"]] = np.nan
+    records["broken"] = records["status"].isin(BROKEN)
+    return records
+
+
+def benchmark_excess(studies: Iterable[str] = STUDIES_READ) -> pd.DataFrame:
+    """Excess over Gold per (cell, method, attack) of the published studies, with the ends of its bootstrap interval.
+
+    A study may vary a method's settings within a cell; its excess there mixes them and is left out.
+    """
+    tables = []
+    for name in filter(_published, studies):
+        mixed = _plain(name)[1]
+        table = load_records(f"{name}_excess")
+        keys = pd.MultiIndex.from_frame(table[[*CELL, "method"]])
+        tables.append(table[(table["fraction"] == 0.05) & ~keys.isin(mixed)])
+    return pd.concat(tables, ignore_index=True).drop_duplicates([*CELL, "method", "attack"], ignore_index=True)
+
+
+def residual_memory_table(data: str = "cora", pool: str = "low") -> pd.DataFrame:
+    """Residual memory of every method in the main setting of the edge audit, headline adversary, preset ``corrected``.
+
+    Returns:
+        one row per (method, backbone): ``residual`` with its ends, ``to_remove``; no rows where the audit is not published.
+    """
+    columns = ["method", "backbone", "residual", "residual_low", "residual_high", "to_remove"]
+    if not _published(AUDIT):
+        return pd.DataFrame(columns=columns)
+    records, memory = load_records(AUDIT), load_records(f"{AUDIT}_memory")
+    plain = EdgeAuditConfiguration(data, pool=pool)
+    free = ("method", "backbone", "settings", "trials")
+    expected = {name: value for name, value in json.loads(json.dumps(asdict(plain))).items() if name not in free}
+    own = [{name: json.loads(text)[name] for name in expected} == expected for text in records["config_json"]]
+    memory = memory[memory["adversary"] == HEADLINE].drop(columns="method")
+    return records.loc[own, ["key", "method", "backbone"]].merge(memory, on="key")[columns]
+
+
+def leaderboard(
+    records: pd.DataFrame, excess: pd.DataFrame, memory: pd.DataFrame, preset: str = "corrected"
+) -> pd.DataFrame:
+    """One row per method: accuracy, leakage, cost and residual memory over all graphs, low and high sets.
+
+    GCN, or for a method without GCN the backbone that it has. A graph counts once: its value is the mean over its cells.
+    Gold's excess is zero by definition, so it has no interval.
+
+    Args:
+        records: from :func:`benchmark_records`. excess: from :func:`benchmark_excess`. memory: from
+            :func:`residual_memory_table`.
+
+    Returns:
+        ``method``, ``kind``, ``backbone``, ``graphs``, ``runs``, ``broken``; ``change`` of test accuracy, and for every
+        attack its ``<attack>_excess``, each with ``_low`` and ``_high`` of a 95 % t interval over graphs (NaN with one
+        graph); ``share``, median seconds over Gold's with quartiles ``share_first`` and ``share_third``; ``share_photo``;
+        ``residual`` with its ends.
+    """
+    chosen = (records["preset"] == preset) & records["forget"].isin(["low", "high"])
+    records, rows = records[chosen & (records["status"] != "unsupported")], []
+    for method in [name for name in UNLEARNERS if name in set(records["method"])]:
+        mine = records[records["method"] == method]
+        backbone = "gcn" if "gcn" in set(mine["backbone"]) else mine["backbone"].iloc[0]
+        mine = mine[mine["backbone"] == backbone]
+        row = {"method": method, "kind": UNLEARNERS[method].kind, "backbone": backbone}
+        row |= {"graphs": mine["data"].nunique(), "runs": len(mine), "broken": int(mine["broken"].sum())}
+        row |= _over_graphs("change", mine.groupby("data")["change"].mean())
+        leaks = excess[(excess["method"] == method) & (excess["backbone"] == backbone) & (excess["preset"] == preset)]
+        leaks = leaks[leaks["forget"].isin(["low", "high"])]
+        for attack in ATTACK_NAMES:
+            part = leaks[leaks["attack"] == attack]
+            row |= _over_graphs(f"{attack}_excess", part.groupby("data")["excess"].mean())
+            if method == "gold":  # zero by definition: an interval over graphs would say nothing
+                row |= {f"{attack}_excess_low": np.nan, f"{attack}_excess_high": np.nan}
+        quartiles = mine["share"].quantile([0.25, 0.5, 0.75])
+        row |= dict(zip(("share_first", "share", "share_third"), quartiles, strict=True))
+        row["share_photo"] = mine[mine["data"] == "photo"]["share"].median()
+        left = memory[(memory["method"] == method) & (memory["backbone"] == backbone)]
+        ends = ("residual", "residual_low", "residual_high")
+        row |= dict(zip(ends, left.iloc[0][list(ends)] if len(left) else (np.nan,) * 3, strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def cell_board(records: pd.DataFrame, excess: pd.DataFrame) -> pd.DataFrame:
+    """The same of one cell: intervals of the accuracy over seeds, of the excess over pairs and seeds.
+
+    Args:
+        records, excess: rows of one cell, from any of the functions above.
+
+    Returns:
+        one row per method, by the mean excess over the attacks, smallest first; controls stay on top.
+    """
+    rows = []
+    for method, mine in records.groupby("method", sort=False):
+        row = {
+            "method": method,
+            "kind": UNLEARNERS[method].kind,
+            "runs": len(mine),
+            "broken": int(mine["broken"].sum()),
+        }
+        row |= _over_graphs("change", mine["change"])
+        for leak in excess[excess["method"] == method].to_dict("records"):
+            name = f"{leak['attack']}_excess"
+            row |= {name: leak["excess"], f"{name}_low": leak["excess_low"], f"{name}_high": leak["excess_high"]}
+        rows.append({**row, "share": mine["share"].median()})
+    table = pd.DataFrame(rows)
+    order = [name for name in table.columns if name.endswith("_excess")]
+    table["place"] = table[order].mean(axis=1) if order else 0.0
+    controls = table["kind"] == "control"
+    return pd.concat([table[controls], table[~controls].sort_values("place")], ignore_index=True).drop(columns="place")
+
+
+def not_ok(records: pd.DataFrame) -> pd.DataFrame:
+    """Every run that did not end ``ok``, counted: one row per (method, preset, status), with places and a reason.
+
+    Returns:
+        ``method``, ``preset``, ``status``, ``runs``, ``of``, ``where`` (backbone, graph and set with counts), ``reason``
+        (of the first such run).
+    """
+    rows, total = [], records.groupby(["method", "preset"]).size()
+    for key, part in records[records["status"] != "ok"].groupby(["method", "preset", "status"], sort=True):
+        places = part.groupby(["backbone", "data", "forget"], sort=True).size()
+        where = ", ".join(f"{b} {d} {f} ({n})" for (b, d, f), n in places.items())
+        row = dict(zip(("method", "preset", "status"), key, strict=True))
+        rows.append(
+            {**row, "runs": len(part), "of": int(total[key[:2]]), "where": where, "reason": part["reason"].iloc[0]}
+        )
+    columns = ["method", "preset", "status", "runs", "of", "where", "reason"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _published(study: str) -> bool:
+    return (paths.results() / f"{study}.parquet").exists()
+
+
+def _over_graphs(name: str, values: pd.Series) -> dict[str, float]:
+    """Mean and t interval of one value per graph or seed; a mean alone where there is one, NaN where there is none."""
+    values = values.dropna()
+    low = high = np.nan
+    if len(values) >= 2:
+        _, low, high = mean_interval(values)
+    return {name: float(values.mean()), f"{name}_low": low, f"{name}_high": high}
+
+
+def _plain(study: str) -> tuple[pd.DataFrame, pd.MultiIndex]:
+    """The runs of a published study as their preset means them, and the (cell, method) where it has others too."""
+    records = load_records(study)
+    plain = np.array([_is_plain(json.loads(text)) for text in records["config_json"]], dtype=bool)
+    varied = records.loc[~plain, [*CELL, "method"]].drop_duplicates()
+    return records[plain], pd.MultiIndex.from_frame(varied)
+
+
+def _is_plain(config: dict) -> bool:
+    if config["method"] not in UNLEARNERS or config["training"] or config["fraction"] != 0.05 or config["hops"] != 2:
+        return False
+    entry = UNLEARNERS[config["method"]]
+    if not config["settings"] or config["preset"] not in entry.settings:
+        return not config["settings"]
+    return dict(config["settings"]) == json.loads(json.dumps(asdict(entry.settings[config["preset"]])))

@@ -1,0 +1,429 @@
+"""The benchmark: leaderboard, own unlearners from outside, claims of chapter 14, findings in the README, verdicts."""
+
+import json
+import re
+import sys
+from dataclasses import asdict, replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
+
+from lethe_lib import paths
+from lethe_lib.__main__ import main as command_line
+from lethe_lib.errors import InputError
+from lethe_lib.reporting import CLAIMS, Finding
+from lethe_lib.reporting.benchmark_figures import fronts_figure, pareto_front, ranking_figure
+from lethe_lib.reporting.benchmark_tests import (
+    graded,
+    low_minus_high,
+    methods_against_gold,
+    pooled_and_dependent,
+    ranking,
+    sets_table,
+)
+from lethe_lib.reporting.findings import BEGIN, END, FIGURE, findings_figure, with_findings
+from lethe_lib.reporting.leaderboard import MethodCards, SortableTable, leaderboard_table
+from lethe_lib.reporting.verdicts import NOT_TESTED, SOURCE_IDS, ClaimsView, untested
+from lethe_lib.study import RecordStore, run
+from lethe_lib.study.benchmark import (
+    STUDIES_READ,
+    benchmark_excess,
+    benchmark_records,
+    cell_board,
+    leaderboard,
+    missing_studies,
+    not_ok,
+    residual_memory_table,
+    with_outcomes,
+)
+from lethe_lib.study.centrality_rank import CentralityRankConfiguration
+from lethe_lib.study.edge_audit import HEADLINE, EdgeAuditConfiguration
+from lethe_lib.study.leaderboard import own_method
+from lethe_lib.study.verify import LONG, sample
+from lethe_lib.unlearning import UNLEARNERS
+
+OWN = """
+from lethe_lib.unlearning import UNLEARNERS, NoSettings, StepLog, Unlearner
+
+def {name}(model, request, settings, seed):
+    for parameter in model.parameters():
+        parameter.data.mul_(0.9)
+    return model, StepLog()
+
+{upper} = Unlearner({name}, {{"corrected": NoSettings()}}, "addition", "a test")
+"""
+CALL = 'UNLEARNERS.register("{name}", {upper})\n'
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    before = dict(UNLEARNERS._entries)
+    yield
+    UNLEARNERS._entries.clear()
+    UNLEARNERS._entries.update(before)
+    plt.close("all")
+
+
+def own_file(folder, name, call=True):
+    path = folder / f"{name}.py"
+    path.write_text((OWN + (CALL if call else "")).format(name=name, upper=name.upper()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return benchmark_records(), benchmark_excess()
+
+
+# Records of several studies as one table
+
+
+def run_row(method, seed, seconds, status="ok", accuracy=0.8, data="g", forget="low", **more):
+    row = {"data": data, "preset": "corrected", "backbone": "gcn", "forget": forget, "method": method, "seed": seed}
+    row |= {"seconds": seconds, "status": status, "accuracy_test": accuracy, "original_accuracy_test": 0.9}
+    return {**row, "reason": "", **more}
+
+
+def test_costs_are_over_the_golds_of_the_same_cell_and_seed():
+    rows = [run_row("gold", 0, 2.0), run_row("gold", 0, 4.0), run_row("gold", 1, 10.0), run_row("scrub", 0, 6.0)]
+    rows += [
+        run_row("scrub", 1, 1.0, "collapsed", 0.5),
+        run_row("ceu", 0, 0.0, "unsupported", 0.9),
+        run_row("scrub", 7, 1.0),
+    ]
+    found = with_outcomes(pd.DataFrame(rows))
+    assert found["share"].tolist()[:5] == pytest.approx([2 / 3, 4 / 3, 1.0, 2.0, 0.1])
+    assert found["share"].isna().tolist()[5:] == [True, True]  # released nothing of its own; no Gold
+    assert found["change"].tolist()[:5] == pytest.approx([-0.1, -0.1, -0.1, -0.1, -0.4]) and np.isnan(
+        found["change"][5]
+    )
+    assert found["broken"].tolist() == [False, False, False, False, True, False, False]
+
+
+def test_every_run_counts_once_and_as_its_preset_means_it(tables):
+    records, excess = tables
+    assert records["key"].is_unique
+    assert not excess.duplicated(["data", "preset", "backbone", "forget", "method", "attack"]).any()
+    assert set(records["fraction"]) == {0.05} and set(records["study"]) <= set(STUDIES_READ)
+    for row in records.sample(40, random_state=0).to_dict("records"):
+        config = json.loads(row["config_json"])
+        assert config["training"] == []
+    with pytest.raises(InputError, match="is published"):
+        benchmark_records(["no_such_study"])
+
+
+def test_a_study_that_is_not_published_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path))
+    assert set(STUDIES_READ) < set(missing_studies())
+    assert residual_memory_table().empty
+
+
+def test_residual_memory_is_that_of_the_main_setting_of_the_audit(tmp_path, monkeypatch):
+    plain = EdgeAuditConfiguration("cora", method="scrub", trials=32, settings=(("steps", 3),))
+    kinds = {"plain": plain, "sgc": replace(plain, backbone="sgc", trials=64)}
+    kinds |= {"long": replace(plain, training=(("epochs", 200),)), "high": replace(plain, pool="high")}
+    kinds |= {"preset": replace(plain, preset="published"), "graph": replace(plain, data="dblp")}
+    rows = [
+        {"key": key, "method": "scrub", "backbone": c.backbone, "config_json": json.dumps(asdict(c))}
+        for key, c in kinds.items()
+    ]
+    memory = [
+        {"key": key, "method": "scrub", "adversary": adversary, "residual": value, "to_remove": True}
+        | {"residual_low": value - 0.1, "residual_high": value + 0.1}
+        for key in kinds
+        for adversary, value in ((HEADLINE, 0.5), ("posteriors", 0.9))
+    ]
+    pd.DataFrame(rows).to_parquet(tmp_path / "edge_audit.parquet")
+    pd.DataFrame(memory).to_parquet(tmp_path / "edge_audit_memory.parquet")
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path))
+    found = residual_memory_table()
+    assert found["backbone"].tolist() == ["gcn", "sgc"] and found["residual"].tolist() == [0.5, 0.5]
+    assert residual_memory_table("dblp")["backbone"].tolist() == ["gcn"]
+
+
+def test_the_leaderboard_counts_a_graph_once_and_gives_intervals_over_graphs(tables):
+    records, excess = tables
+    board = leaderboard(records, excess, residual_memory_table()).set_index("method")
+    own = records[(records["method"] == "scrub") & (records["backbone"] == "gcn")]
+    own = graded(own)
+    by_graph = own.groupby("data")["change"].mean()
+    assert board.loc["scrub", "change"] == pytest.approx(by_graph.mean())
+    assert board.loc["scrub", "change_low"] < by_graph.mean() < board.loc["scrub", "change_high"]
+    assert board.loc["scrub", "share"] == pytest.approx(own["share"].median())
+    assert board.loc["scrub", "graphs"] == own["data"].nunique() and board.loc["scrub", "runs"] == len(own)
+    assert (board["kind"] != "control").sum() >= 15
+    assert np.isnan(board.loc["gold", "link_teller_excess_low"]) and board.loc["gold", "link_teller_excess"] == 0.0
+
+
+def test_one_cell_lists_controls_first_and_then_by_leakage(tables):
+    records, excess = tables
+    part = [
+        t[(t[["data", "preset", "backbone", "forget"]] == ["cora", "corrected", "gcn", "low"]).all(axis=1)]
+        for t in tables
+    ]
+    board = cell_board(*part)
+    assert (board["kind"] == "control").tolist() == sorted((board["kind"] == "control").tolist(), reverse=True)
+    leak = board[board["kind"] != "control"][[f"{n}_excess" for n in ("link_teller", "link_stealing", "e_umia")]].mean(
+        axis=1
+    )
+    assert leak.is_monotonic_increasing
+
+
+def test_runs_that_did_not_end_well_are_all_counted(tables):
+    records, _ = tables
+    counted = not_ok(records)
+    assert counted["runs"].sum() == (records["status"] != "ok").sum()
+    rows = pd.DataFrame([run_row("scrub", 0, 1.0), run_row("scrub", 1, 1.0, "failed", reason="boom")])
+    (only,) = not_ok(rows).to_dict("records")
+    assert (only["status"], only["runs"], only["of"], only["where"], only["reason"]) == (
+        "failed",
+        1,
+        2,
+        "gcn g low (1)",
+        "boom",
+    )
+
+
+# Your own unlearner
+
+
+def test_an_unlearner_from_a_file_appears_in_the_leaderboard_after_one_command(tmp_path, capsys):
+    file, records = own_file(tmp_path, "own_shrink"), tmp_path / "records"
+    command = ["leaderboard", "--file", str(file), "--graphs", "synthetic-tiny", "--sets", "low", "--seeds", "2"]
+    command += ["--records", str(records)]
+    assert command_line(command) == 0
+    printed = capsys.readouterr().out
+    (row,) = [line for line in printed.splitlines() if "> own_shrink" in line]
+    assert "addition" in row and len(re.findall(r"\[[^\]]*\]", row)) == 4  # accuracy and three attacks, with intervals
+    assert all(name in printed for name in ("gold", "untrained", "original", "utu"))
+    files = {path: path.stat().st_mtime_ns for path in (records / "leaderboard").iterdir()}
+    UNLEARNERS._entries.pop("own_shrink")
+    assert command_line(command) == 0  # resumes: nothing is computed again
+    assert "14 runs, 14 done before, 0 to do" in capsys.readouterr().out
+    assert files == {path: path.stat().st_mtime_ns for path in (records / "leaderboard").iterdir()}
+    store = RecordStore(records / "leaderboard")
+    sources = {store.read(key)["config"].get("source", "") for key in store.keys()}
+    assert len(sources) == 2  # none for the controls, the file's hash for the method
+
+
+def test_an_unlearner_is_found_by_its_entry_point(tmp_path, monkeypatch):
+    own_file(tmp_path, "own_entry", call=False)
+    info = tmp_path / "own_entry-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-entry\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[lethe_lib.unlearners]\nown_entry = own_entry:OWN_ENTRY\nbad = own_entry:CALLS\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name, source = own_method(None, "own_entry")
+    assert name == "own_entry" and "own_entry" in UNLEARNERS and len(source) == 64
+    sys.modules["own_entry"].CALLS = 3
+    with pytest.raises(InputError, match="let it name an Unlearner"):
+        own_method(None, "bad")
+    with pytest.raises(InputError, match="unknown unlearner"):
+        own_method(None, "nobody_has_this")
+
+
+def test_a_file_with_several_unlearners_needs_a_choice(tmp_path):
+    file = own_file(tmp_path, "own_first")
+    file.write_text(file.read_text() + 'UNLEARNERS.register("own_second", OWN_FIRST)\n')
+    with pytest.raises(InputError, match="choose one with --method"):
+        own_method(file, None)
+    for name in ("own_first", "own_second"):
+        UNLEARNERS._entries.pop(name)
+    assert own_method(file, "own_second")[0] == "own_second"
+    for name in ("own_first", "own_second"):
+        UNLEARNERS._entries.pop(name)
+    with pytest.raises(InputError, match="and not 'third'"):
+        own_method(file, "third")
+
+
+def test_a_cell_without_published_rows_asks_for_a_method(capsys):
+    assert command_line(["leaderboard", "--graphs", "synthetic-tiny", "--sets", "low"]) == 1
+    assert "nothing is published" in capsys.readouterr().err
+
+
+# Statistics of the chapter
+
+
+def leak_row(method, data, excess, attack="link_stealing", forget="low", auc=0.5):
+    row = {"data": data, "preset": "corrected", "backbone": "gcn", "forget": forget, "method": method, "attack": attack}
+    return {**row, "excess": excess, "auc": auc}
+
+
+def test_methods_are_tested_over_settings_with_correction():
+    graphs = [f"g{number}" for number in range(8)]
+    rows = [leak_row("scrub", g, 0.01 * (k + 1), forget=f) for k, g in enumerate(graphs) for f in ("low", "high")]
+    rows += [leak_row("fisher", g, 0.01 * (-1) ** k * (k + 1)) for k, g in enumerate(graphs)]
+    rows += [leak_row("ssd", g, 0.5) for g in graphs[:3]] + [leak_row("gold", g, 0.0) for g in graphs]
+    found = methods_against_gold(pd.DataFrame(rows), "link_stealing").set_index("method")
+    assert list(found.index) == ["scrub", "fisher"]  # three settings are too few, Gold is no method
+    assert found.loc["scrub", "p"] == pytest.approx(2 / 2**8) and found.loc["scrub", "settings"] == 8
+    assert found.loc["scrub", "p_holm"] == pytest.approx(4 / 2**8)
+    assert found.loc["scrub", "effect"] == 1.0 and abs(found.loc["fisher", "effect"]) < 0.2
+
+
+def test_copies_of_a_setting_shrink_the_pooled_p_value_alone():
+    rows = [
+        run_row(method, 0, 1.0, data=f"g{graph}", forget=forget, link_teller_auc=auc)
+        for graph in range(4)
+        for method in [name for name in UNLEARNERS if name != "original"][:12]
+        for forget, auc in (("low", 0.8 + 0.01 * graph), ("high", 0.6))
+    ]
+    records = with_outcomes(pd.DataFrame(rows))
+    many = pooled_and_dependent(low_minus_high(records, list(UNLEARNERS)))
+    one = pooled_and_dependent(low_minus_high(records, ["scrub"]))
+    assert (many["cells"], one["cells"]) == (48, 4) and many["p_normal"] < 1e-8 < one["p_normal"]
+    assert many["p_graphs"] == one["p_graphs"] == pytest.approx(2**-4)
+    assert many["mean"] == pytest.approx(one["mean"]) == pytest.approx(0.215)
+    with pytest.raises(InputError, match="no cell"):
+        pooled_and_dependent(low_minus_high(records, ["nobody"]))
+
+
+def test_sets_between_the_extremes_by_hand():
+    rows = [
+        leak_row(method, "g", 0.0, "link_teller", forget, auc)
+        for method, aucs in (
+            ("gold", (0.9, 0.7, 0.95, 0.5)),
+            ("utu", (0.9, 0.7, 0.95, 0.5)),
+            ("ssd", (0.9, 0.4, 0.6, 0.5)),
+        )
+        for forget, auc in zip(("low", "community", "random", "high"), aucs, strict=True)
+    ]
+    (row,) = sets_table(pd.DataFrame(rows)).to_dict("records")
+    assert (row["low"], row["community"], row["community_between"], row["random_between"]) == (0.9, 0.7, 0.5, 0.5)
+
+
+def test_pareto_front_by_hand():
+    x, y = np.array([1.0, 2.0, 3.0, 3.0, 1.0]), np.array([3.0, 2.0, 1.0, 2.0, 3.0])
+    assert pareto_front(x, y).tolist() == [True, True, True, False, True]  # equal points beat nobody
+
+
+def test_figures_draw_what_they_are_given(tables):
+    records, excess = tables
+    board = leaderboard(records, excess, residual_memory_table())
+    assert len([ax for ax in fronts_figure(board).axes if ax.axison]) == 3 + bool(board["residual"].notna().any())
+    found = ranking(graded(records), "change", smallest_first=False)
+    (ax,) = ranking_figure({"accuracy": found}).axes
+    texts = " ".join(text.get_text() for text in ax.texts)
+    assert all(f"{rank:.1f}" in texts for rank in found.mean_ranks)
+
+
+# Tables of the page
+
+
+def test_the_leaderboard_can_be_sorted_read_aloud_and_scrolls_in_its_box(tables):
+    records, excess = tables
+    board = leaderboard(records, excess, residual_memory_table())
+    table = leaderboard_table(board, {"utu": "<none & such>"}, "A caption")
+    soup = BeautifulSoup(table._repr_html_(), "html.parser")
+    box = soup.find("div", role="region")
+    assert "overflow-x: auto" in box["style"] and box["tabindex"] == "0" and box["aria-label"] == "A caption"
+    heads = soup.select("thead th")
+    assert all(head.button and head["scope"] == "col" for head in heads)
+    rows = soup.select("tbody tr")
+    assert len(rows) == len(board) and all(row.th["scope"] == "row" for row in rows)
+    place = [head.get_text() for head in heads].index("Seconds over Gold's")
+    keys = [row.find_all(["th", "td"])[place]["data-value"] for row in rows]
+    assert [float(key) for key in keys] == pytest.approx(board["share"].tolist(), rel=1e-6)
+    assert "<none" not in str(soup) and "aria-sort" in soup.script.get_text()
+    assert len(repr(table).splitlines()) == len(board) + 2
+
+
+def test_sortable_values_without_a_number_are_empty():
+    shown = pd.DataFrame({"a": ["x", "y"], "b": ["1", ""]})
+    table = SortableTable(shown, pd.DataFrame({"b": [1.0, np.nan], "a": ["x", "y"]}), "c")
+    cells = BeautifulSoup(table._repr_html_(), "html.parser").select("tbody td")
+    assert [cell["data-value"] for cell in cells] == ["1", ""]
+
+
+def test_there_is_a_card_for_every_method(tables):
+    records, excess = tables
+    board = leaderboard(records, excess, residual_memory_table())
+    cards = MethodCards(board, not_ok(records), {"ceu": "not applicable"})
+    soup = BeautifulSoup(cards._repr_html_(), "html.parser")
+    assert len(soup.find_all("section")) == len(board)
+    scrub = soup.find("section", attrs={"aria-label": "SCRUB"}).get_text()
+    assert "collapsed under published" in scrub
+
+
+# Claims
+
+
+@pytest.mark.parametrize("name", ["L01", "L19", "L26", "L28"])
+def test_claims_of_the_benchmark_can_be_checked(name):
+    finding = CLAIMS[name].check()
+    assert finding.verdict in ("holds", "fails", "inconclusive", "not testable here") and finding.detail
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict"), [(0.2, "holds"), (0.0, "inconclusive"), (-0.2, "fails")], ids=["worse", "alike", "better"]
+)
+def test_attention_is_judged_by_the_paired_difference(monkeypatch, shift, verdict):
+    import lethe_lib.reporting.claims_benchmark as module
+
+    noise = {0: -0.01, 1: 0.0, 2: 0.01}
+    rows = [
+        {"data": data, "seed": seed, "backbone": backbone, "rank": -0.6 + (shift + n if backbone == "gat" else 0.0)}
+        for data in ("cora", "dblp")
+        for seed, n in noise.items()
+        for backbone in ("gcn", "gat", "gin", "sage", "sgc")
+    ]
+    monkeypatch.setattr(module, "load_records", lambda *_: pd.DataFrame(rows))
+    found = module.check_attention()
+    assert found.verdict == verdict and found.effect == pytest.approx(shift, abs=1e-9)
+
+
+def test_centrality_rank_runs_and_compares_the_same_edges():
+    gcn, gat = (
+        run(CentralityRankConfiguration("synthetic-tiny", backbone=name, edges=60))["metrics"]
+        for name in ("gcn", "gat")
+    )
+    assert -1 <= gcn["rank"] <= 1 and -1 <= gat["rank"] <= 1 and gcn["rank"] != gat["rank"]
+    assert gcn["pairs"] == 60 and gcn["displacement_mean"] > 0
+
+
+def test_all_statements_of_the_sources_are_on_the_page_of_verdicts():
+    assert len(SOURCE_IDS) == 53 and len(set(SOURCE_IDS)) == 53
+    assert untested([]) == list(SOURCE_IDS) and untested(SOURCE_IDS) == []
+    findings = {"L28": Finding("not testable here", detail="<why>"), "L07": Finding("holds", 1.0, (0.5, 1.5))}
+    view = ClaimsView(findings, untested(findings))
+    assert {row[0] for row in view.rows} == set(SOURCE_IDS) and view.rows[0][0] == "L07"
+    assert view.counts() == {"holds": 1, "not testable here": 1, NOT_TESTED: 51}
+    soup = BeautifulSoup(view._repr_html_(), "html.parser")
+    assert soup.find("a", string="L07")["href"] == "06_walk_centrality.html#claim-l07"
+    assert [b["data-verdict"] for b in soup.find_all("button")] == ["", "holds", "not testable here", NOT_TESTED]
+    assert {row["data-verdict"] for row in soup.select("tbody tr")} == {"holds", "not testable here", NOT_TESTED}
+
+
+# README and verify
+
+
+def test_the_readme_says_what_the_records_say():
+    readme = (paths.repository() / "README.md").read_text(encoding="utf-8")
+    assert with_findings(readme) == readme, "run: python -m lethe_lib findings"
+    _, digest = findings_figure()
+    with Image.open(paths.repository() / FIGURE) as picture:
+        assert picture.text["Description"] == digest, "run: python -m lethe_lib findings"
+
+
+def test_findings_need_their_markers():
+    with pytest.raises(InputError, match="markers|needs the lines"):
+        with_findings("no markers")
+    with pytest.raises(InputError, match="needs the lines"):
+        with_findings(f"{END} {BEGIN}")
+
+
+def test_a_sample_to_verify_covers_every_study_and_kind():
+    rows = pd.DataFrame({"study": ["a"] * 900 + ["b"] * 3 + ["c"] * 2, "kind": ["x"] * 903 + ["y", "z"]})
+    for seed in range(20):
+        chosen = sample(rows, 20, seed)
+        assert len(set(chosen)) == 20 and chosen == sorted(chosen)
+        assert set(rows.iloc[chosen].agg(tuple, axis=1)) == {("a", "x"), ("b", "x"), ("c", "y"), ("c", "z")}
+    assert sample(rows, 20, 0) == sample(rows, 20, 0) != sample(rows, 20, 1)
+    assert len(sample(rows.head(5), 20, 0)) == 5
+    assert "edge_audit" in LONG

@@ -1,6 +1,7 @@
 """What the chapters on families of methods show of the published records.
 
-The records of the study ``generic_unlearning`` hold every method beside its controls. A *cell* is one graph, forget set,
+The records of the study ``generic_unlearning``, and those of ``graph_native`` where a function is told so, hold every
+method beside its controls. A *cell* is one graph, forget set,
 preset and backbone, with its seeds; every function takes the graphs, seeds and backbones that it finds. Collapsed runs
 stay in every table and figure, marked as such.
 """
@@ -18,10 +19,13 @@ from lethe_lib.evaluation import mean_interval
 from lethe_lib.reporting.glue import as_text
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.study import load_records
+from lethe_lib.study.benchmark import BROKEN as BROKEN
+from lethe_lib.study.benchmark import with_outcomes
 from lethe_lib.study.tuning import TOLERATED, tuning_table
 from lethe_lib.unlearning import UNLEARNERS
 
 STUDY = "generic_unlearning"
+NATIVE = "graph_native"
 TITLES = {
     "original": "Original on G",
     "utu": "UtU",
@@ -41,10 +45,16 @@ TITLES = {
     "ssd_edge_diff": "SSD, edge difference",
     "salun": "SalUn",
     "salun_edge_diff": "SalUn, edge difference",
+    "memoriser": "Memoriser",
+    "ceu": "CEU",
+    "idea": "IDEA",
+    "gif": "GIF",
+    "cgu": "CGU",
+    "scalegun": "ScaleGUN",
+    "gnn_delete": "GNNDelete",
 }
 GRAPHS = {"photo": "Photo", "computers": "Computers", "dblp": "DBLP", "cora": "Cora", "pubmed": "PubMed"}
 ATTACK_TITLES = {"link_teller": "LinkTeller", "link_stealing": "Link Stealing", "e_umia": "E-UMIA"}
-BROKEN = ("collapsed", "diverged", "failed")
 
 PRINTED = {
     "photo": {
@@ -68,22 +78,15 @@ PRINTED = {
 asked on the retained graph, which is our UtU."""
 
 
-def family_records(where: str = "published") -> pd.DataFrame:
-    """The records of the generic methods and their controls, one row per run, with three columns more.
+def family_records(where: str = "published", study: str = STUDY) -> pd.DataFrame:
+    """The records of a study's methods and their controls, one row per run, with three columns more.
 
     Returns:
         the records with ``change`` (test accuracy of the released model minus that of the original, each on the graph on
         which it answers), ``share`` (seconds over the mean seconds of the Golds of the same cell and seed), and
         ``broken`` (collapsed, diverged or failed).
     """
-    records = load_records(STUDY, where).copy()
-    cell = ["data", "preset", "backbone", "forget", "seed"]
-    golds = records[records["method"] == "gold"].groupby(cell)["seconds"].mean().rename("gold_seconds")
-    records = records.join(golds, on=cell)
-    records["change"] = records["accuracy_test"] - records["original_accuracy_test"]
-    records["share"] = records["seconds"] / records["gold_seconds"]
-    records["broken"] = records["status"].isin(BROKEN)
-    return records
+    return with_outcomes(load_records(study, where))
 
 
 def accuracy_cells(records: pd.DataFrame) -> pd.DataFrame:
@@ -119,21 +122,21 @@ def accuracy_cells(records: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def excess_cells(where: str = "published") -> pd.DataFrame:
+def excess_cells(where: str = "published", study: str = STUDY) -> pd.DataFrame:
     """Excess over Gold of every method, attack and cell, with the ends of its bootstrap interval."""
-    return load_records(f"{STUDY}_excess", where)
+    return load_records(f"{study}_excess", where)
 
 
-def outcomes(methods: tuple[str, ...]) -> pd.DataFrame:
-    """What became of the methods, over all graphs and both forget sets, GCN: a table for the reader.
+def outcomes(methods: tuple[str, ...], study: str = STUDY, backbone: str = "gcn") -> pd.DataFrame:
+    """What became of the methods, over all graphs and both forget sets of one backbone: a table for the reader.
 
     Returns:
         one row per method and preset: mean and worst change of test accuracy in points with the worst cell, spread over
         seeds (root mean square over cells), collapsed runs, seconds as a percentage of Gold's (median over cells), and for
         every attack the cells whose whole interval lies above or below Gold.
     """
-    cells, excess = accuracy_cells(family_records()), excess_cells()
-    cells, excess = (table[table["backbone"] == "gcn"] for table in (cells, excess))
+    cells, excess = accuracy_cells(family_records(study=study)), excess_cells(study=study)
+    cells, excess = (table[table["backbone"] == backbone] for table in (cells, excess))
     rows = []
     for method in methods:
         for preset in ("corrected", "published"):
@@ -159,10 +162,10 @@ def outcomes(methods: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def collapsed_cells(methods: tuple[str, ...]) -> str:
+def collapsed_cells(methods: tuple[str, ...], study: str = STUDY, backbone: str = "gcn") -> str:
     """Where runs of the methods collapsed, diverged or failed, as part of a sentence; ``nowhere`` where none did."""
-    cells = accuracy_cells(family_records())
-    cells = cells[(cells["broken"] > 0) & cells["method"].isin(methods) & (cells["backbone"] == "gcn")]
+    cells = accuracy_cells(family_records(study=study))
+    cells = cells[(cells["broken"] > 0) & cells["method"].isin(methods) & (cells["backbone"] == backbone)]
     words = []
     for (method, preset), part in cells.groupby(["method", "preset"], sort=False):
         places = [
@@ -172,13 +175,13 @@ def collapsed_cells(methods: tuple[str, ...]) -> str:
     return "; ".join(words) or "nowhere"
 
 
-def accuracy_figure(methods: tuple[str, ...]) -> Figure:
-    """Change of test accuracy of every method on every graph, GCN: presets by forget sets.
+def accuracy_figure(methods: tuple[str, ...], study: str = STUDY, backbone: str = "gcn") -> Figure:
+    """Change of test accuracy of every method on every graph, one backbone: presets by forget sets.
 
     The bar runs over the seeds; a cross marks a cell in which a run collapsed or diverged.
     """
-    cells = accuracy_cells(family_records())
-    cells = cells[cells["backbone"] == "gcn"]
+    cells = accuracy_cells(family_records(study=study))
+    cells = cells[cells["backbone"] == backbone]
     shown = [method for method in methods if method in set(cells["method"])]
     fig, axes = plt.subplots(2, 2, figsize=(9, 1.8 + 0.75 * len(shown)), sharex="row", sharey=True)
     for line, preset in zip(axes, ("corrected", "published"), strict=True):
@@ -197,17 +200,17 @@ def accuracy_figure(methods: tuple[str, ...]) -> Figure:
     return fig
 
 
-def excess_figure(methods: tuple[str, ...], preset: str) -> Figure:
-    """Excess over Gold of every method on every graph, GCN, with bootstrap intervals: attacks by forget sets.
+def excess_figure(methods: tuple[str, ...], preset: str, study: str = STUDY, backbone: str = "gcn") -> Figure:
+    """Excess over Gold of every method on every graph, one backbone, with bootstrap intervals: attacks by forget sets.
 
     Every panel has its own scale. The light band is the interval of Gold against the other Golds, the widest over the
     graphs; a cross marks a cell in which a run collapsed or diverged.
     """
-    records, excess = family_records(), excess_cells()
+    records, excess = family_records(study=study), excess_cells(study=study)
     cell = ["method", "preset", "backbone", "data", "forget"]
     broken = records.groupby(cell)["broken"].sum().rename("broken")
     excess = excess.join(broken, on=cell)
-    excess = excess[(excess["backbone"] == "gcn") & (excess["preset"] == preset)]
+    excess = excess[(excess["backbone"] == backbone) & (excess["preset"] == preset)]
     shown = [method for method in methods if method in set(excess["method"])]
     fig, axes = plt.subplots(3, 2, figsize=(9, 2.0 + 1.05 * len(shown)), sharey=True)
     for line, (name, title) in zip(axes, ATTACK_TITLES.items(), strict=True):

@@ -19,6 +19,7 @@ from lethe_lib.models import predict
 from lethe_lib.structure import endpoint_displacement, forget_set, set_displacement
 from lethe_lib.study.trained import graph, trained
 from lethe_lib.unlearning import unlearn
+from lethe_lib.unlearning.accountant import Certificate
 
 STAGE_VERSION = 1
 """Raise it when a change in the library changes what records say; older records then count as missing."""
@@ -108,6 +109,7 @@ class UnlearningConfiguration(Configuration):
             "original_epochs": original.training_run.epochs,
             "weight_change": weight_change(original, result.model),
         }
+        metrics |= certificate_metrics(result.steps.certificate)
         if result.status == "unsupported":
             return Measurement(result.status, result.reason, metrics)
         served = data if result.serves == "original" else result.request.retained
@@ -160,6 +162,19 @@ class DisplacementConfiguration(Configuration):
             "set_error": float(together.std(ddof=1) / np.sqrt(len(together))),
         }
         return Measurement("ok", "", metrics, {"single": single, "set": together})
+
+
+def certificate_metrics(certificate: Certificate | None) -> dict[str, float]:
+    """The numbers of a certificate, by names that start with ``certificate_``; none for methods that claim nothing.
+
+    ``certificate_given`` is 1 where the guarantee holds, after retrainings or without, and 0 where it does not apply;
+    ``certificate_epsilon`` and ``certificate_delta`` are NaN there, other numbers where they were not measured or proved.
+    """
+    if certificate is None:
+        return {}
+    names = ("epsilon", "delta", "residual", "bound", "noise", "retrainings")
+    numbers = {f"certificate_{name}": float(getattr(certificate, name)) for name in names}
+    return {"certificate_given": float(certificate.status != "not_applicable"), **numbers}
 
 
 def weight_change(a: torch.nn.Module, b: torch.nn.Module) -> float:

@@ -15,7 +15,8 @@ import pandas as pd
 from lethe_lib import paths
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import excess_over_gold
-from lethe_lib.study import edge_audit, membership
+from lethe_lib.study import attack_controls, certified_requests, edge_audit, membership
+from lethe_lib.study.centrality_rank import CentralityRankConfiguration
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
 from lethe_lib.study.one_node import OneNodeConfiguration
@@ -31,16 +32,30 @@ KINDS = {
         TuningConfiguration,
         membership.MembershipConfiguration,
         OneNodeConfiguration,
+        CentralityRankConfiguration,
         edge_audit.EdgeAuditConfiguration,
+        certified_requests.CertifiedRequestConfiguration,
+        attack_controls.AttackControlsConfiguration,
     )
 }
 TABLES_BESIDE = {
     membership.MembershipConfiguration: membership.frames,
     edge_audit.EdgeAuditConfiguration: edge_audit.frames,
+    attack_controls.AttackControlsConfiguration: attack_controls.frames,
+    certified_requests.CertifiedRequestConfiguration: certified_requests.frames,
 }
 """Kind of run -> the further tables of its study, by the last part of their name."""
 
-TIMED = ("seconds", "original_seconds", "wall_seconds", "products_seconds", "peak_memory_mib")
+TIMED = (
+    "seconds",
+    "original_seconds",
+    "wall_seconds",
+    "products_seconds",
+    "peak_memory_mib",
+    "gold_seconds",
+    "own_seconds",
+    "retraining_seconds",
+)
 """Metrics that two honest runs of one configuration may differ in."""
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from lethe_lib.registry import Registry
+from lethe_lib.study.attack_controls import attack_controls
+from lethe_lib.study.centrality_rank import centrality_rank
+from lethe_lib.study.certified_requests import certified_requests
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
 from lethe_lib.study.edge_audit import edge_audit, edge_audit_variations
@@ -31,6 +34,22 @@ GENERIC = (
     "ssd",
     "salun",
 )
+GRAPH_NATIVE = {
+    "gcn": ("ceu", "idea", "gif", "gnn_delete"),
+    "sgc": ("ceu", "idea", "gif", "cgu", "scalegun"),
+}
+"""Backbone -> graph-native methods that are measured on it."""
+
+PUBLISHED_EDGES = {"cgu": {"random_edges": 20}, "scalegun": {"most": 20}}
+"""What the published preset of two methods takes one by one in 20 steps of 100 and 500: each may train again."""
+
+NATIVE_SEEDS = {"gcn": {"cora": (0, 1, 2), "dblp": (0,)}, "sgc": {"cora": (0, 1, 2)}}
+"""Backbone -> graph -> seeds with every method, of the study of graph-native methods: fewer where a cell takes minutes."""
+
+COLLAPSE_EPOCHS = (10, 100)
+COLLAPSE_LONGER = {"cora": (400,)}
+"""Graph -> numbers of epochs beyond these, where they take seconds."""
+
 ADDITIONS = ("adv_neg_grad_matched", "ssd_edge_diff", "salun_edge_diff", "npo", "l1_sparse")
 
 
@@ -59,7 +78,8 @@ def first_slice(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
 
 def written_out(method: str, preset: str) -> tuple[tuple[str, object], ...]:
     """The settings that a tuned method has now, so that a preset that is changed later makes other runs."""
-    return tuple(asdict(UNLEARNERS[method].settings[preset]).items()) if method in GENERIC + ADDITIONS else ()
+    tuned = GENERIC + ADDITIONS + sum(GRAPH_NATIVE.values(), ())
+    return tuple(asdict(UNLEARNERS[method].settings[preset]).items()) if method in tuned else ()
 
 
 def displacement(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
@@ -119,6 +139,91 @@ def generic_unlearning(graphs: Iterable[str] = ("photo", "computers", "dblp", "c
     return configs
 
 
+def benchmark_cells(graphs: Iterable[str] = ("citeseer", "cora", "dblp")) -> list[Configuration]:
+    """What the benchmark needs beside ``generic_unlearning``: preset ``corrected``, three seeds, three attacks.
+
+    GCN on low and high sets of CiteSeer, on random and community sets of Cora and DBLP; the other backbones on CiteSeer, SGC
+    on DBLP. The generic methods, the additions, GIF and GNNDelete beside the controls and the planted memoriser; under GAT the
+    last two are left out, as LinkTeller asks them through attention pair by pair.
+    """
+    cells = [("citeseer", "gcn", forget) for forget in ("low", "high")]
+    cells += [(data, "gcn", forget) for data in ("cora", "dblp") for forget in ("random", "community")]
+    cells += [("citeseer", backbone, kind) for backbone in ("sgc", "sage", "gin", "gat") for kind in ("low", "high")]
+    cells += [("dblp", "sgc", forget) for forget in ("low", "high")]
+    graphs = tuple(graphs)
+    configs = []
+    for data, backbone, forget in (cell for cell in cells if cell[0] in graphs):
+        for seed in SEEDS:
+            cell = {"data": data, "seed": seed, "backbone": backbone, "forget": forget}
+            planted = () if backbone == "gat" else (("memoriser", 0),)
+            for method, offset in (*CONTROLS, *planted):
+                other = seed + 1000 * offset if offset else None
+                configs.append(UnlearningConfiguration(method=method, method_seed=other, **cell))
+            for method in (*GENERIC, *ADDITIONS, "gif", *(() if backbone == "gat" else ("gnn_delete",))):
+                chosen = tuple(asdict(UNLEARNERS[method].settings["corrected"]).items())
+                configs.append(UnlearningConfiguration(method=method, settings=chosen, **cell))
+    return configs
+
+
+def graph_native(graphs: Iterable[str] = ("cora", "dblp", "photo", "computers", "pubmed")) -> list[Configuration]:
+    """The graph-native methods on low and high 5 % sets, three attacks, beside the controls, GCN and SGC, both presets.
+
+    A method runs with every preset that it has, on the graphs and seeds of ``NATIVE_SEEDS``. The certified heads of preset
+    ``published`` train again at nearly every edge, so they run once, on Cora, with ``PUBLISHED_EDGES``. The controls of the
+    GCN are those of ``first_slice``. Elsewhere there is the original of SGC alone, to be compared with that of the GCN.
+    """
+    configs = []
+    for data in graphs:
+        for seed in SEEDS:
+            for backbone, methods in GRAPH_NATIVE.items():
+                every = seed in NATIVE_SEEDS[backbone].get(data, ())
+                for preset in PRESETS:
+                    cell = {"data": data, "seed": seed, "preset": preset, "backbone": backbone}
+                    if every:
+                        for forget in ("low", "high"):
+                            configs += _native_cell({**cell, "forget": forget}, methods)
+                    elif backbone == "sgc":
+                        configs.append(UnlearningConfiguration(method="original", attacks=(), **cell))
+    return configs
+
+
+def _native_cell(cell: dict, methods: tuple[str, ...]) -> list[Configuration]:
+    """The controls, the memoriser and the methods of one cell."""
+    configs, preset = [], cell["preset"]
+    for method, offset in (*CONTROLS, ("memoriser", 0)):
+        other = cell["seed"] + 1000 * offset if offset else None
+        configs.append(UnlearningConfiguration(method=method, method_seed=other, **cell))
+    for method in methods:
+        if preset not in UNLEARNERS[method].settings:
+            continue
+        settings = dict(written_out(method, preset))
+        if preset == "published" and method in PUBLISHED_EDGES:
+            if (cell["data"], cell["seed"], cell["forget"]) != ("cora", 0, "low"):
+                continue
+            settings |= PUBLISHED_EDGES[method]
+        configs.append(UnlearningConfiguration(method=method, settings=tuple(settings.items()), **cell))
+    return configs
+
+
+def gnn_delete_collapse(graphs: Iterable[str] = ("cora", "dblp", "photo", "computers")) -> list[Configuration]:
+    """GNNDelete over initial operators and epochs, all else as the presets have it, GCN, high 5 % sets, no attack.
+
+    UtU stands beside it: what the same model does without operators.
+    """
+    configs = []
+    for data, seed in [(data, seed) for seed in SEEDS for data in graphs]:
+        for preset in PRESETS:
+            cell = {"data": data, "seed": seed, "preset": preset, "forget": "high", "attacks": ()}
+            configs.append(UnlearningConfiguration(method="utu", **cell))
+            for start in ("ones", "identity"):
+                for epochs in COLLAPSE_EPOCHS + COLLAPSE_LONGER.get(data, ()):
+                    settings = {**dict(written_out("gnn_delete", preset)), "start": start, "epochs": epochs}
+                    configs.append(
+                        UnlearningConfiguration(method="gnn_delete", settings=tuple(settings.items()), **cell)
+                    )
+    return configs
+
+
 STUDIES = Registry(
     "study",
     {
@@ -128,6 +233,12 @@ STUDIES = Registry(
         "centrality_cost": centrality_cost,
         "tuning": tuning,
         "generic_unlearning": generic_unlearning,
+        "graph_native": graph_native,
+        "gnn_delete_collapse": gnn_delete_collapse,
+        "certified_requests": certified_requests,
+        "benchmark_cells": benchmark_cells,
+        "centrality_rank": centrality_rank,
+        "attack_controls": attack_controls,
         "membership": membership,
         "one_node": one_node,
         "edge_audit": edge_audit,

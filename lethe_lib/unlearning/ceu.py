@@ -33,6 +33,7 @@ gradient cut to norm 1000. CG starts at 0 and stops at negative curvature, where
 """
 
 import math
+import time
 from dataclasses import dataclass
 
 import torch
@@ -111,7 +112,9 @@ def certified_edge_unlearning(
     theta, noise, accountant = flat_weights(model, working_dtype(model)), None, None
     dtype = next(model.parameters()).dtype
     if settings.noise > 0:
+        start = time.perf_counter()
         theta, noise, initial = _train_with_noise(model, request.data, train, ridge, theta, settings, seed, log)
+        log.original_seconds = time.perf_counter() - start
         accountant = Accountant(settings.epsilon, settings.delta, settings.noise, initial)
     bound = math.nan
     for before, after, pairs in chunks(request, settings.chunk_size, seed):

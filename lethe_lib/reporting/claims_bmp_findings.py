@@ -1,4 +1,4 @@
-"""The experimental claims about Bayesian Membership Privacy, on Cora, CiteSeer and Photo.
+"""The experimental claims about Bayesian Membership Privacy, on the graphs of the study of membership.
 
 All are decided on the published error counts of the likelihood-ratio test at level 0.1 over 200 shadow models: a GCN
 queried over the full graph, where the query does not depend on who was sampled, unless the claim is about something
@@ -22,7 +22,7 @@ from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.claims_sampling_priors import smallest_cell
 from lethe_lib.reporting.glue import as_text
 from lethe_lib.seeding import numpy_generator
-from lethe_lib.study.membership import load_membership
+from lethe_lib.study.membership import GRAPHS, load_membership
 
 CHAPTER = "05_bmp_findings"
 SOURCE = "yildirim2026bmp"
@@ -194,7 +194,7 @@ def one_sided_against_mp(level: float) -> pd.DataFrame:
 
 def check_sampling_probability() -> Finding:
     """B18."""
-    table = prior_correlations(LEVEL / 3)
+    table = prior_correlations(LEVEL / len(GRAPHS))
     verdict, worst = away_from_zero(table, LEAST_CORRELATION)
     odds = table.assign(effect=table["odds_effect"], low=table["odds_low"], high=table["odds_high"])
     odds_verdict, odds_worst = away_from_zero(odds, LEAST_CORRELATION)
@@ -210,7 +210,7 @@ def check_sampling_probability() -> Finding:
 
 def check_position() -> Finding:
     """B19."""
-    table = position_correlations(LEVEL / 3)
+    table = position_correlations(LEVEL / len(GRAPHS))
     verdict, worst = away_from_zero(table[table["feature"] == "degree"], LEAST_CORRELATION)
     parts = [
         f"{feature}: " + ", ".join(f"{row.graph} {as_text(row.effect)}" for row in part.itertuples())
@@ -222,7 +222,7 @@ def check_position() -> Finding:
 
 def check_sampler() -> Finding:
     """B21."""
-    table = sampler_contrasts(LEVEL / 3)
+    table = sampler_contrasts(LEVEL / len(GRAPHS))
     verdicts = {}
     for form, part in table[table["ratio"] == 0.5].groupby("form"):
         verdicts[form], worst = smallest_cell(part, 0.0)
@@ -238,7 +238,7 @@ def check_sampler() -> Finding:
 
 def check_training_size() -> Finding:
     """B22."""
-    table = ratio_contrasts(LEVEL / 3)
+    table = ratio_contrasts(LEVEL / len(GRAPHS))
     verdict, worst = away_from_zero(table, LEAST_CHANGE)
     detail = "Mean advantage at ratio 0.1 minus at 0.5: " + _by_graph(table)
     return Finding(verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail)
@@ -246,7 +246,7 @@ def check_training_size() -> Finding:
 
 def check_edge_access() -> Finding:
     """B23."""
-    table = access_contrasts(LEVEL / 3)
+    table = access_contrasts(LEVEL / len(GRAPHS))
     verdict, worst = away_from_zero(table, LEAST_CHANGE)
     detail = "Mean advantage without edges minus over the full graph: " + _by_graph(table)
     return Finding(verdict, float(worst["effect"]), (worst["low"], worst["high"]), detail)
@@ -258,7 +258,7 @@ def _by_graph(table: pd.DataFrame) -> str:
 
 def check_below_mp() -> Finding:
     """B25m."""
-    table = one_sided_against_mp(LEVEL / 6)
+    table = one_sided_against_mp(LEVEL / (2 * len(GRAPHS)))
     verdict, worst = smallest_cell(table, MOST_NODES)
     detail = (
         f"Smallest share on {worst['graph']} under {worst['sampler']} sampling. In ratio form eps_R is at most the "
@@ -271,7 +271,7 @@ def check_below_mp() -> Finding:
 
 def check_uniform_notions() -> Finding:
     """B16m."""
-    table = one_sided_against_mp(LEVEL / 6)
+    table = one_sided_against_mp(LEVEL / (2 * len(GRAPHS)))
     table = table[table["sampler"] == "snowball"]
     over, under = float(table["over"].min()), float(table["under"].min())
     strict = over >= LEAST_SHARE
@@ -291,7 +291,7 @@ CLAIMS = (
         "Leakage is not uniform over nodes: it varies with the sampling probability.",
         SOURCE,
         "rank correlation over nodes of the attack's advantage with the log prior odds; GCN, snowball, ratio 0.5, full "
-        "graph, nodes with at least 30 models on either side; nearest to 0 over three graphs",
+        "graph, nodes with at least 30 models on either side; nearest to 0 over four graphs",
         f"holds when every interval lies beyond {LEAST_CORRELATION:g} in size, fails when one lies within (ours)",
         CHAPTER,
         check_sampling_probability,
@@ -301,7 +301,7 @@ CLAIMS = (
         "Leakage varies with the structural position of a node.",
         SOURCE,
         "rank correlation over nodes of the attack's advantage with the degree; GCN, uniform sampling (all priors equal), "
-        "ratio 0.5, full graph; nearest to 0 over three graphs",
+        "ratio 0.5, full graph; nearest to 0 over four graphs",
         f"holds when every interval lies beyond {LEAST_CORRELATION:g} in size, fails when one lies within (ours)",
         CHAPTER,
         check_position,
@@ -312,7 +312,7 @@ CLAIMS = (
         "sampling.",
         SOURCE,
         "95 % point over nodes of the corner estimate of eps_R under snowball minus that under uniform sampling; GCN, "
-        "ratio 0.5, full graph; smallest over three graphs",
+        "ratio 0.5, full graph; smallest over four graphs",
         "holds when every interval lies above 0, fails when one lies below 0",
         CHAPTER,
         check_sampler,
@@ -322,7 +322,7 @@ CLAIMS = (
         "The size of the training set changes the leakage.",
         SOURCE,
         "mean over nodes of the advantage at ratio 0.1 minus that at ratio 0.5; GCN, uniform sampling, full graph; "
-        "nearest to 0 over three graphs",
+        "nearest to 0 over four graphs",
         f"holds when every interval lies beyond {LEAST_CHANGE:g} in size, fails when one lies within (ours)",
         CHAPTER,
         check_training_size,
@@ -332,7 +332,7 @@ CLAIMS = (
         "The edge configuration at inference changes the leakage.",
         SOURCE,
         "mean over nodes of the advantage when the model is asked without edges minus that over the full graph, on the "
-        "same models; GCN, uniform sampling, ratio 0.5; nearest to 0 over three graphs",
+        "same models; GCN, uniform sampling, ratio 0.5; nearest to 0 over four graphs",
         f"holds when every interval lies beyond {LEAST_CHANGE:g} in size, fails when one lies within (ours)",
         CHAPTER,
         check_edge_access,
@@ -342,7 +342,7 @@ CLAIMS = (
         "Notions with a uniform prior are too strict for some nodes and too weak for others, measured on real graphs.",
         SOURCE,
         "shares of nodes whose two-sided MP parameter exceeds eps_R in odds form by more than 1 nat, and falls short of "
-        "it; GCN, snowball, ratio 0.1, full graph; smallest over three graphs",
+        "it; GCN, snowball, ratio 0.1, full graph; smallest over four graphs",
         f"holds when both shares are at least {LEAST_SHARE:g} on every graph, fails when neither is (ours)",
         CHAPTER,
         check_uniform_notions,
@@ -352,7 +352,7 @@ CLAIMS = (
         "BMP-R is generally below the MP parameter, measured on real graphs at a ratio under one half.",
         SOURCE,
         "share of nodes whose eps_R in odds form lies below the larger of their two ratio-form parameters; GCN, ratio "
-        "0.1, full graph; smallest over three graphs and two samplers",
+        "0.1, full graph; smallest over four graphs and two samplers",
         f"holds when every interval lies above {MOST_NODES:g}, fails when one lies below it (ours)",
         CHAPTER,
         check_below_mp,

@@ -108,6 +108,11 @@ class Setting:
         return self.name[SETTING.index("sampler")], self.name[SETTING.index("ratio")]
 
     @property
+    def control(self) -> tuple:
+        """What an untrained control shares with it: backbone, sampler, edges and ratio."""
+        return tuple(self.name[SETTING.index(axis)] for axis in ("backbone", "sampler", "edges", "ratio"))
+
+    @property
     def usable(self) -> np.ndarray:
         """Nodes with enough runs on either side, (n,) bool."""
         return (self.counts[:, 0] >= LEAST_RUNS) & (self.counts[:, 2] >= LEAST_RUNS)
@@ -158,24 +163,24 @@ def true_quantile(counts: np.ndarray, level: float, factor: float = 1.0) -> floa
 
 
 def settings_of(nodes: pd.DataFrame) -> list[Setting]:
-    """The settings of one graph, each with the noise factor of its sampler and ratio.
+    """The settings of one graph, each with the noise factor of its untrained control.
 
     Args:
         nodes: rows of one graph as in :func:`lethe_lib.study.membership.nodes_frame`.
 
     Raises:
-        InputError: a sampler and ratio without an untrained control on the full graph.
+        InputError: a backbone, sampler, edges and ratio without an untrained control on the full graph.
     """
     nodes = nodes.sort_values("node")
     found = [Setting(key, cell[COUNTS].to_numpy()) for key, cell in nodes.groupby(SETTING, observed=True)]
     factors = {}
     for setting in found:
         if not setting.trained and setting.name[SETTING.index("release")] == "full":
-            factors[setting.samples] = max(1.0, dispersion(setting.counts[setting.usable]))
-    missing = {setting.samples for setting in found} - set(factors)
+            factors[setting.control] = max(1.0, dispersion(setting.counts[setting.usable]))
+    missing = {setting.control for setting in found} - set(factors)
     if missing:
         raise InputError(f"no untrained control on the full graph for {sorted(missing)}: run it, with epochs=0")
-    return [Setting(s.name, s.counts, factors[s.samples]) for s in found]
+    return [Setting(s.name, s.counts, factors[s.control]) for s in found]
 
 
 def spread_table(settings: list[Setting]) -> pd.DataFrame:

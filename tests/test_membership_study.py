@@ -94,12 +94,17 @@ def test_positions_by_hand():
 
 def test_the_study_covers_what_it_says():
     configs = membership.membership()
-    every = {(name, r) for name in ("cora", "citeseer", "photo") for r in (0.1, 0.5)}
+    every = {(name, r) for name in membership.GRAPHS for r in (0.1, 0.5)}
     for sampler in ("uniform", "snowball"):
         for epochs in (200, 0):
-            assert {(c.data, c.ratio) for c in configs if (c.sampler, c.epochs) == (sampler, epochs)} == every
+            cell = [c for c in configs if (c.sampler, c.epochs, c.edges) == (sampler, epochs, "")]
+            assert {(c.data, c.ratio) for c in cell if c.backbone == "gcn"} == every
+            others = {(c.backbone, c.data, c.ratio) for c in cell if c.backbone != "gcn"}
+            assert others == {(name, "cora", r) for name in ("sage", "gat") for r in (0.1, 0.5)}
+    induced = {(c.data, c.backbone, c.sampler) for c in configs if c.edges}
+    assert induced == {("cora", "gcn", "snowball")}
     assert all(config.models >= 200 for config in configs)
-    assert len({config.key for config in configs}) == len(configs) == 24
+    assert len({config.key for config in configs}) == len(configs) == 52
 
 
 def test_too_few_models_and_missing_results_are_named(tmp_path, monkeypatch):

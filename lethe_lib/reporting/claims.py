@@ -29,6 +29,11 @@ CHAPTERS_WITH_CLAIMS = (
     "gradient_family",
     "distillation_family",
     "parameter_family",
+    "certified_family",
+    "structural_family",
+    "attacks",
+    "benchmark",
+    "edge_audit",
 )
 
 

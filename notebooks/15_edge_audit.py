@@ -588,7 +588,8 @@ glue_text(
 # %% [markdown]
 # {glue:text}`O12_detail` There is memory to remove in {glue:text}`settings_with_memory` of {glue:text}`settings_all` settings;
 # a graph without memory cannot rank methods, and none is ranked on it. The smallest residual memory that the trials would have
-# found with probability 0.8 is {glue:text}`detectable_range`.
+# found with probability 0.8 is {glue:text}`detectable_range`. Shares of Gold's time are rough, since trials shared their
+# processors with other work.
 #
 # Some methods reveal more than the original did, with the whole interval above one: {glue:text}`written_in`. Such a method acts
 # on the edges of its request, and its action can be read off the model: unlearning becomes the leak. On the benchmark's statement: {glue:text}`L27_detail`
@@ -662,7 +663,7 @@ show_table(
 # %% [markdown]
 # ### $(\varepsilon_L, \varepsilon_R)$ of an edge
 #
-# The errors of a test at level 0.1, edge by edge, are counts like those of a node in {ref}`ch-mcmc-audit`, with the coin's
+# The errors of a test at level $\alpha = 0.1$, edge by edge, are counts like those of a node in {ref}`ch-mcmc-audit`, with the coin's
 # $\gamma_e$ as the prior. In ratio form the parameters bound the likelihood ratio of the edge; in odds form the posterior odds,
 # so that they also hold what the coin gives away: $\log o_e$ on the right, $-\log o_e$ on the left.
 

@@ -11,7 +11,7 @@ other methods means nothing: it is called blind there.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +23,8 @@ from lethe_lib.attacks import ATTACKS, AttackResult, attack, auc
 from lethe_lib.attacks.strata import STRATA, auc_within, retained_hops, stratify
 from lethe_lib.evaluation import excess_over_gold, utility
 from lethe_lib.models import predict
-from lethe_lib.structure import forget_set
-from lethe_lib.study.configuration import Configuration, Measurement
+from lethe_lib.study.configuration import Configuration, Measurement, preset_settings, released
 from lethe_lib.study.store import RecordStore
-from lethe_lib.study.trained import graph, trained
-from lethe_lib.unlearning import UNLEARNERS, unlearn
 
 MOST = 1000
 RUNGS = ("none", "partial", "retained", "original")
@@ -86,11 +83,7 @@ class AttackControlsConfiguration(Configuration):
         return (self.data, self.preset, self.seed, self.backbone, self.training)
 
     def measure(self, models: Path | None, device: str) -> Measurement:
-        data = graph(self.data)
-        pairs = forget_set(data, self.forget, self.fraction, self.seed, self.hops)
-        original = trained(data, self.backbone, self.seed, self.preset, dict(self.training), models, device)
-        method_seed = self.seed if self.method_seed is None else self.method_seed
-        result = unlearn(self.method, original, data, pairs, method_seed, self.preset, **dict(self.settings))
+        data, pairs, original, result = released(self, models, device)
         metrics = {"forgotten_pairs": pairs.shape[1], "seconds": result.seconds}
         if result.status in ("unsupported", "diverged"):
             return Measurement(result.status, result.reason, metrics)
@@ -190,7 +183,7 @@ def attack_controls(graphs: Iterable[str] = (*SEEDS, GENERATED)) -> list[Configu
 def _config(
     data: str, seed: int, method: str, offset: int, forget: str, asked: tuple = MAIN, training: tuple = ()
 ) -> AttackControlsConfiguration:
-    chosen = tuple(asdict(UNLEARNERS[method].settings["corrected"]).items()) if method in METHODS else ()
+    chosen = preset_settings(method, "corrected") if method in METHODS else ()
     other = seed + 1000 * offset if offset else None
     return AttackControlsConfiguration(
         data, seed, method=method, forget=forget, method_seed=other, asked=asked, training=training, settings=chosen

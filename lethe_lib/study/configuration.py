@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
 from lethe_lib.attacks import attack
 from lethe_lib.evaluation import utility
-from lethe_lib.models import predict
+from lethe_lib.models import Backbone, predict
 from lethe_lib.structure import endpoint_displacement, forget_set, set_displacement
 from lethe_lib.study.trained import graph, trained
-from lethe_lib.unlearning import unlearn
+from lethe_lib.unlearning import UNLEARNERS, UnlearningResult, unlearn
 from lethe_lib.unlearning.accountant import Certificate
 
 STAGE_VERSION = 1
@@ -95,11 +96,7 @@ class UnlearningConfiguration(Configuration):
         return (self.data, self.preset, self.seed, self.backbone, self.training)
 
     def measure(self, models: Path | None, device: str) -> Measurement:
-        data = graph(self.data)
-        pairs = forget_set(data, self.forget, self.fraction, self.seed, self.hops)
-        original = trained(data, self.backbone, self.seed, self.preset, dict(self.training), models, device)
-        method_seed = self.seed if self.method_seed is None else self.method_seed
-        result = unlearn(self.method, original, data, pairs, method_seed, self.preset, **dict(self.settings))
+        data, pairs, original, result = released(self, models, device)
         metrics = {
             "forgotten_pairs": pairs.shape[1],
             "seconds": result.seconds,
@@ -162,6 +159,28 @@ class DisplacementConfiguration(Configuration):
             "set_error": float(together.std(ddof=1) / np.sqrt(len(together))),
         }
         return Measurement("ok", "", metrics, {"single": single, "set": together})
+
+
+def released(
+    config: Configuration, models: Path | None, device: str
+) -> tuple[Data, torch.Tensor, Backbone, UnlearningResult]:
+    """Train the original and let the method release a model: the graph, the forgotten pairs, the original, the outcome.
+
+    Args:
+        config: has the fields of :class:`UnlearningConfiguration`, but for the attacks.
+        models, device: as in :meth:`Configuration.measure`.
+    """
+    data = graph(config.data)
+    pairs = forget_set(data, config.forget, config.fraction, config.seed, config.hops)
+    original = trained(data, config.backbone, config.seed, config.preset, dict(config.training), models, device)
+    method_seed = config.seed if config.method_seed is None else config.method_seed
+    result = unlearn(config.method, original, data, pairs, method_seed, config.preset, **dict(config.settings))
+    return data, pairs, original, result
+
+
+def preset_settings(method: str, preset: str) -> tuple[tuple[str, object], ...]:
+    """The settings that a method has under a preset now, as a configuration's ``settings``."""
+    return tuple(asdict(UNLEARNERS[method].settings[preset]).items())
 
 
 def certificate_metrics(certificate: Certificate | None) -> dict[str, float]:

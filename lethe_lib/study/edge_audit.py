@@ -45,11 +45,10 @@ from lethe_lib.evaluation import accuracy
 from lethe_lib.models import predict
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.structure import edge_positions, forget_set, remove_edges, walk_centrality
-from lethe_lib.study.configuration import Configuration, Measurement
+from lethe_lib.study.configuration import Configuration, Measurement, preset_settings
 from lethe_lib.study.membership import COUNTS, posteriors_frame
 from lethe_lib.study.store import RecordStore
 from lethe_lib.study.trained import graph, trained
-from lethe_lib.unlearning import UNLEARNERS
 
 PART = 8
 """Trials in a part: what a killed run loses at most."""
@@ -492,7 +491,7 @@ def _runs(name: str, pool: str, methods: tuple[str, ...], preset: str = "correct
             method=method,
             pool=pool,
             trials=trials,
-            settings=tuple(asdict(UNLEARNERS[method].settings[preset]).items()),
+            settings=preset_settings(method, preset),
             **fields,
         )
         for method in methods

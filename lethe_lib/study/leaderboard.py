@@ -17,7 +17,7 @@ import argparse
 import hashlib
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -26,7 +26,7 @@ import pandas as pd
 from lethe_lib.errors import InputError
 from lethe_lib.study.audit_edges import load_unlearners
 from lethe_lib.study.benchmark import ATTACK_NAMES, benchmark_excess, benchmark_records, cell_board, with_outcomes
-from lethe_lib.study.configuration import UnlearningConfiguration
+from lethe_lib.study.configuration import UnlearningConfiguration, preset_settings
 from lethe_lib.study.records import excess_frame, frame
 from lethe_lib.study.run_study import take_over
 from lethe_lib.study.runner import run_all
@@ -133,7 +133,7 @@ def own_cell(
     ]
     names = [name for name, _ in CONTROLS]
     if method not in names:
-        settings = tuple(asdict(UNLEARNERS[method].settings[cell["preset"]]).items())
+        settings = preset_settings(method, cell["preset"])
         configs += [
             OwnUnlearningConfiguration(
                 seed=seed, method=method, attacks=ATTACK_NAMES, settings=settings, source=source, **cell

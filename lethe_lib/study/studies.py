@@ -4,13 +4,17 @@ A study is a name and a list of configurations. Adding one is one function and o
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from lethe_lib.registry import Registry
 from lethe_lib.study.attack_controls import attack_controls
 from lethe_lib.study.centrality_rank import centrality_rank
 from lethe_lib.study.certified_requests import certified_requests
-from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
+from lethe_lib.study.configuration import (
+    Configuration,
+    DisplacementConfiguration,
+    UnlearningConfiguration,
+    preset_settings,
+)
 from lethe_lib.study.cost import CentralityCostConfiguration
 from lethe_lib.study.edge_audit import edge_audit, edge_audit_variations
 from lethe_lib.study.membership import membership
@@ -79,7 +83,7 @@ def first_slice(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
 def written_out(method: str, preset: str) -> tuple[tuple[str, object], ...]:
     """The settings that a tuned method has now, so that a preset that is changed later makes other runs."""
     tuned = GENERIC + ADDITIONS + sum(GRAPH_NATIVE.values(), ())
-    return tuple(asdict(UNLEARNERS[method].settings[preset]).items()) if method in tuned else ()
+    return preset_settings(method, preset) if method in tuned else ()
 
 
 def displacement(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
@@ -160,7 +164,7 @@ def benchmark_cells(graphs: Iterable[str] = ("citeseer", "cora", "dblp")) -> lis
                 other = seed + 1000 * offset if offset else None
                 configs.append(UnlearningConfiguration(method=method, method_seed=other, **cell))
             for method in (*GENERIC, *ADDITIONS, "gif", *(() if backbone == "gat" else ("gnn_delete",))):
-                chosen = tuple(asdict(UNLEARNERS[method].settings["corrected"]).items())
+                chosen = preset_settings(method, "corrected")
                 configs.append(UnlearningConfiguration(method=method, settings=chosen, **cell))
     return configs
 

@@ -1,6 +1,7 @@
 """Named collections of algorithms: one line registers an algorithm, and an unknown name gets a helpful error."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -49,3 +50,26 @@ class Registry(Mapping):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def changed(name: str, settings: Any, changes: Mapping[str, Any]) -> Any:
+    """Settings with some fields replaced.
+
+    Args:
+        name: whose settings they are, for messages. settings: a frozen dataclass. changes: field -> value.
+
+    Raises:
+        InputError: a field does not exist, or the dataclass refuses a value.
+    """
+    known = [field.name for field in fields(settings)]
+    unknown = sorted(set(changes) - set(known))
+    if unknown:
+        raise InputError(f"{name} has no setting {', '.join(unknown)}. It has: {', '.join(known) or 'none'}")
+    return replace(settings, **changes)
+
+
+def of_preset(name: str, presets: Mapping[str, Any], preset: str, changes: Mapping[str, Any]) -> Any:
+    """The settings that ``name`` has under a preset, with some fields replaced; an unknown preset is an InputError."""
+    if preset not in presets:
+        raise InputError(f"{name} has no preset {preset!r}: choose {' or '.join(presets)}")
+    return changed(name, presets[preset], changes)

@@ -7,8 +7,6 @@ To add an attack, write ``run(model, data, forget, settings, seed, preset) -> At
     >>> _ = ATTACKS.register("mine", Attack(link_stealing, {"corrected": LinkStealingSettings()}, "edges", "me"))
 """
 
-from dataclasses import fields, replace
-
 import torch
 from torch_geometric.data import Data
 
@@ -36,7 +34,7 @@ from lethe_lib.attacks.toggle_attack import EDGE_TOGGLE
 from lethe_lib.attacks.trend_attack import TREND_ATTACK
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
-from lethe_lib.registry import Registry
+from lethe_lib.registry import Registry, of_preset
 from lethe_lib.structure import check_pairs
 
 ATTACKS = Registry(
@@ -93,17 +91,11 @@ def attack(
         True
     """
     entry = ATTACKS[name]
-    if preset not in entry.settings:
-        raise InputError(f"{name} has no preset {preset!r}: choose {' or '.join(entry.settings)}")
-    chosen = entry.settings[preset]
-    unknown = set(settings) - {field.name for field in fields(chosen)}
-    if unknown:
-        known = ", ".join(field.name for field in fields(chosen))
-        raise InputError(f"{name} has no setting {', '.join(sorted(unknown))}. It has: {known}")
+    chosen = of_preset(name, entry.settings, preset, settings)
     forget = check_pairs(data, forget)
     if forget.shape[1] == 0:
         raise InputError(f"{name} needs forgotten edges to attack, but the forget set is empty")
-    return entry.run(model, data, forget, replace(chosen, **settings), seed, preset)
+    return entry.run(model, data, forget, chosen, seed, preset)
 
 
 __all__ = [

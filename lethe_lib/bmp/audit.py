@@ -29,7 +29,7 @@ from lethe_lib.bmp.audit_pymc import PymcSettings, pymc_sample
 from lethe_lib.bmp.audit_quadrature import LEVELS, GridPosterior, GridSettings, check_strength, quadrature
 from lethe_lib.bmp.audit_result import Audit, load_arviz
 from lethe_lib.errors import InputError
-from lethe_lib.registry import Registry
+from lethe_lib.registry import Registry, changed
 from lethe_lib.seeding import numpy_generator
 
 PRIOR_SCALE = float(np.sqrt(10.0))
@@ -99,11 +99,7 @@ def audit(
         array([[0.64, 1.51]])
     """
     entry = AUDITS[method]
-    unknown = set(settings) - {one.name for one in fields(entry.settings)}
-    if unknown:
-        known = ", ".join(one.name for one in fields(entry.settings))
-        raise InputError(f"{method} has no setting {', '.join(sorted(unknown))}. It has: {known}")
-    chosen = entry.settings(**settings)
+    chosen = changed(method, entry.settings(), settings)
     counts, prior, nodes = check_counts(n_out, false_positives, n_in, false_negatives, priors, nodes)
     scale = check_scale(prior_scale)
     check_strength(strength)

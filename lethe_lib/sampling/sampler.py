@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from lethe_lib.errors import InputError
+from lethe_lib.registry import changed
 
 INDUCED, VISITED = "induced", "visited"
 
@@ -47,12 +48,7 @@ class Sampler:
 
     def configure(self, settings: dict[str, Any]):
         """The settings object of this sampler from keyword arguments; unknown names are refused."""
-        known = list(self.settings.__dataclass_fields__)
-        unknown = sorted(set(settings) - set(known))
-        if unknown:
-            accepted = ", ".join(known) or "none"
-            raise InputError(f"sampler {self.name!r} has no setting {', '.join(unknown)}. Its settings: {accepted}")
-        return self.settings(**settings)
+        return changed(f"sampler {self.name!r}", self.settings(), settings)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ To add a method, write a function ``run(model, request, settings, seed) -> (mode
 
 import copy
 import time
-from dataclasses import fields, replace
 
 import torch
 from torch_geometric.data import Data
 
-from lethe_lib.errors import InputError, TrainingDiverged
+from lethe_lib.errors import TrainingDiverged
 from lethe_lib.models import Backbone, predict
-from lethe_lib.registry import Registry
+from lethe_lib.registry import Registry, of_preset
 from lethe_lib.unlearning.adv_neg_grad import ADV_NEG_GRAD, ADV_NEG_GRAD_MATCHED
 from lethe_lib.unlearning.bad_teaching import BAD_TEACHING
 from lethe_lib.unlearning.ceu import CEU
@@ -119,14 +118,7 @@ def unlearn(
         'ok'
     """
     entry = UNLEARNERS[method]
-    if preset not in entry.settings:
-        raise InputError(f"{method} has no preset {preset!r}: choose {' or '.join(entry.settings)}")
-    chosen = entry.settings[preset]
-    unknown = set(settings) - {field.name for field in fields(chosen)}
-    if unknown:
-        known = ", ".join(field.name for field in fields(chosen)) or "none"
-        raise InputError(f"{method} has no setting {', '.join(sorted(unknown))}. It has: {known}")
-    chosen = replace(chosen, **settings)
+    chosen = of_preset(method, entry.settings, preset, settings)
     mapping = entry.mapping.get(preset, EDGE_REPLACE) if mapping is None else mapping
 
     released = copy.deepcopy(model).eval()

@@ -11,13 +11,14 @@ its requests add up by the triangle inequality, and its residual is that of the 
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import torch
 from torch_geometric.data import Data
 
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
+from lethe_lib.registry import of_preset
 from lethe_lib.structure import remove_edges
 from lethe_lib.unlearning import UNLEARNERS, Unlearner, unlearn
 
@@ -91,12 +92,7 @@ def stream(
         return _chained(method, model, data, blocks, seed, preset, settings)
     if preset != "corrected":
         raise InputError(f"a stream of {method} has the preset corrected only, not {preset!r}")
-    known = {field.name for field in fields(entry.settings[preset])}
-    if set(settings) - known:
-        raise InputError(
-            f"{method} has no setting {', '.join(sorted(set(settings) - known))}. It has: {', '.join(known)}"
-        )
-    return _in_session(entry, model, data, blocks, seed, replace(entry.settings[preset], **settings))
+    return _in_session(entry, model, data, blocks, seed, of_preset(method, entry.settings, preset, settings))
 
 
 def _in_session(

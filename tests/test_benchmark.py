@@ -43,7 +43,7 @@ from lethe_lib.study.benchmark import (
 from lethe_lib.study.centrality_rank import CentralityRankConfiguration
 from lethe_lib.study.edge_audit import HEADLINE, EdgeAuditConfiguration
 from lethe_lib.study.leaderboard import own_method
-from lethe_lib.study.verify import LONG, sample
+from lethe_lib.study.verify import LONG, places, sample
 from lethe_lib.unlearning import UNLEARNERS
 
 OWN = """
@@ -427,3 +427,10 @@ def test_a_sample_to_verify_covers_every_study_and_kind():
     assert sample(rows, 20, 0) == sample(rows, 20, 0) != sample(rows, 20, 1)
     assert len(sample(rows.head(5), 20, 0)) == 5
     assert "edge_audit" in LONG
+
+
+def test_records_to_verify_are_found_by_their_keys():
+    rows = pd.DataFrame({"study": ["a", "b", "b"], "key": ["k1", "k2", "k1"]})
+    assert places(rows, ["k2", "k1", "k1"]) == [0, 1]
+    with pytest.raises(InputError, match="no published record has the key k3"):
+        places(rows, ["k1", "k3"])

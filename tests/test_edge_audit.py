@@ -579,6 +579,10 @@ def test_a_killed_run_resumes_inside_a_configuration(tmp_path, monkeypatch):
         for name, value in store.arrays(config().key).items()
     )
     assert arrays["statistics"].shape == (10, len(statistic_names()), 36) and arrays["statistics"].dtype == np.float32
+    named = study.trial_statistics(config(), store)
+    assert named["statistics"].dims == ("trial", "statistic", "edge") and named["member"].dims == ("trial", "edge")
+    confidence = named["statistics"].sel(statistic="confidence_u").values
+    assert np.array_equal(confidence, arrays["statistics"][:, list(statistic_names()).index("confidence_u")])
 
 
 def test_originals_are_shared_by_the_methods(tmp_path, monkeypatch):
@@ -599,6 +603,13 @@ def test_originals_are_shared_by_the_methods(tmp_path, monkeypatch):
 def test_a_method_that_does_not_apply_is_a_status():
     record = run(config(trials=8, method="cgu"))
     assert record["status"] == "unsupported" and "sgc" in record["reason"]
+
+
+@pytest.mark.parametrize(("noise", "share"), [(1e-6, 1.0), (1e6, 0.0)])
+def test_a_certified_method_that_trains_again_is_told_of(noise, share):
+    record = run(config(trials=8, backbone="sgc", method="cgu", settings=(("noise", noise),), training=()))
+    assert record["metrics"]["retrained"] == share and record["metrics"]["certified_epsilon"] == 1.0
+    assert np.isnan(run(config(trials=8))["metrics"]["retrained"])
 
 
 def test_a_method_that_wrecks_the_model_is_told_of():
@@ -651,9 +662,10 @@ def test_residual_memory_needs_the_same_setting(tmp_path):
 
 def test_the_studies_put_the_controls_of_cora_first():
     configs = study.edge_audit()
-    first = configs[:12]
+    first = configs[:18]
     assert {(one.data, one.pool) for one in first} == {("cora", pool) for pool in ("low", "high", "random")}
-    assert {one.method for one in first} == set(CONTROLS)
+    assert {one.method for one in first} == {*CONTROLS, *study.EVERYWHERE}
+    assert len({one.key for one in configs}) == len(configs)
     assert {one.trials for one in configs if one.data in ("cora", "citeseer") and one.backbone == "gcn"} == {64}
     assert {one.trials for one in configs if one.data not in ("cora", "citeseer") or one.backbone != "gcn"} == {32}
     for one in configs:

@@ -1,5 +1,6 @@
 """What chapters show: claims, glued numbers, tables, shown source and provenance."""
 
+import hashlib
 import math
 import sys
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_hex
 
+from lethe_lib import paths
 from lethe_lib.errors import InputError
 from lethe_lib.registry import Registry
 from lethe_lib.reporting import (
@@ -37,6 +39,7 @@ from lethe_lib.reporting import (
 )
 from lethe_lib.reporting import tables as tables_module
 from lethe_lib.reporting.claims import ClaimRegistry
+from lethe_lib.study import load_records
 
 
 @pytest.mark.parametrize(
@@ -215,13 +218,16 @@ def test_shown_source_is_the_source_that_runs():
             show_source(without)
 
 
-def test_provenance_names_versions_parameters_and_data(capsys):
+def test_provenance_names_versions_parameters_records_and_data(capsys):
+    load_records("displacement")
     provenance({"seed": 3}, [SimpleNamespace(name="tiny", content_hash="abc123")])
     printed = capsys.readouterr().out
     rows = dict(line.split("  ", 1) for line in printed.splitlines())
     assert rows["torch"].strip() == torch.__version__
     assert rows["parameter seed"].strip() == "3"
     assert rows["graph tiny"].strip() == "abc123"
+    digest = hashlib.sha256((paths.results() / "displacement.parquet").read_bytes()).hexdigest()
+    assert rows["records displacement.parquet"].strip() == digest[:16]
     assert int(rows["cores"]) >= 1
     assert "commit" in rows
 

@@ -101,6 +101,7 @@ class EdgeToggles:
     def logits(self, model: Backbone) -> torch.Tensor:
         """Logits of u and v of each pair with the pair in the query graph, (m, 2, classes), in the model's precision."""
         if isinstance(model, MemorisingNetwork):
+            model = copy.deepcopy(model).cpu()
             u, v = self.pool
             recognised = model.said[self.pool.flip(0).T] * model.remembers(u, v)[:, None, None]
             return self.logits(model.base) + model.planted[self.pool.T] + recognised

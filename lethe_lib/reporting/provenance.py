@@ -1,4 +1,4 @@
-"""Where a page comes from: the code that it shows is the code that ran, and the versions that it ran with."""
+"""Where a page comes from: the code that it shows is the code that ran, the records, and the versions that it ran with."""
 
 import inspect
 import textwrap
@@ -11,6 +11,7 @@ from IPython.display import Markdown, display
 from lethe_lib.errors import InputError
 from lethe_lib.paths import repository
 from lethe_lib.study.provenance import device_name, environment
+from lethe_lib.study.tables import tables_read
 
 
 def show_source(*objects: Callable | type) -> None:
@@ -33,7 +34,9 @@ def show_source(*objects: Callable | type) -> None:
 
 
 def provenance(parameters: Mapping | None = None, graphs: Iterable = ()) -> None:
-    """Print what a reader needs to repeat the page: commit, versions, hardware, parameters, and hashes of the data.
+    """Print what a reader needs to repeat the page: commit, versions, hardware, parameters, and hashes of all data.
+
+    Published tables that the page has read are listed with a hash of their file.
 
     Args:
         parameters: the values that this page ran with.
@@ -46,6 +49,7 @@ def provenance(parameters: Mapping | None = None, graphs: Iterable = ()) -> None
     ]
     rows += [(f"parameter {name}", repr(value)) for name, value in (parameters or {}).items()]
     rows += [(f"graph {graph.name}", graph.content_hash) for graph in graphs]
+    rows += [(f"records {name}", digest) for name, digest in tables_read().items()]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")

@@ -25,6 +25,7 @@ from lethe_lib.errors import DataNotFound
 from lethe_lib.registry import Registry
 from lethe_lib.seeding import derive_seed, numpy_generator
 from lethe_lib.study.provenance import environment
+from lethe_lib.study.tables import read_table
 
 NAME = "audit_calibration"
 SEED = 0
@@ -133,7 +134,7 @@ def load_audit_calibration(where: str | Path = "published") -> pd.DataFrame:
     path = paths.results() / f"{NAME}.parquet" if where == "published" else Path(where)
     if not path.exists():
         raise DataNotFound(f"no audit calibration at {path}: compute it with `python -m lethe_lib run {NAME}`")
-    return pd.read_parquet(path)
+    return read_table(path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +152,7 @@ def main(arguments: argparse.Namespace) -> int:
     provenance = {f"provenance_{key}": value for key, value in environment().items()}
     found = found.assign(seed=SEED, rank_draws=DRAWS, **provenance)
     if path.exists() and set(arguments.only) != set(METHODS):
-        before = pd.read_parquet(path)
+        before = read_table(path)
         done = found[["part", "method"]].drop_duplicates()
         again = before.merge(done, how="left", indicator=True)["_merge"].eq("both").to_numpy()
         found = pd.concat([before[~again], found], ignore_index=True)

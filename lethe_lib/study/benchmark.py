@@ -58,8 +58,8 @@ def with_outcomes(records: pd.DataFrame) -> pd.DataFrame:
     """Records of unlearning with three columns more.
 
     Returns:
-        the records with ``change`` (test accuracy of the released model minus that of the original, each on the graph on
-        which it answers), ``share`` (seconds over the mean seconds of the Golds of the same cell and seed; NaN without a
+        the records with ``change`` (test accuracy of the released model on the retained graph minus that of the original on
+        the original graph, so that UtU's is what the graph alone changes), ``share`` (seconds over the mean seconds of the Golds of the same cell and seed; NaN without a
         Gold) and ``broken`` (collapsed, diverged or failed).
     """
     records = records.copy()
@@ -84,6 +84,13 @@ def benchmark_excess(studies: Iterable[str] = STUDIES_READ) -> pd.DataFrame:
         keys = pd.MultiIndex.from_frame(table[[*CELL, "method"]])
         tables.append(table[(table["fraction"] == 0.05) & ~keys.isin(mixed)])
     return pd.concat(tables, ignore_index=True).drop_duplicates([*CELL, "method", "attack"], ignore_index=True)
+
+
+def on_main_backbone(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows under the GCN, and of a method that does not take it those under the first backbone that it takes."""
+    takes = {name: UNLEARNERS[name].backbones or ("gcn",) for name in table["method"].unique()}
+    main = {name: "gcn" if "gcn" in own else own[0] for name, own in takes.items()}
+    return table[table["backbone"] == table["method"].map(main)]
 
 
 def residual_memory_table(data: str = "cora", pool: str = "low") -> pd.DataFrame:
@@ -155,7 +162,8 @@ def cell_board(records: pd.DataFrame, excess: pd.DataFrame) -> pd.DataFrame:
         records, excess: rows of one cell, from any of the functions above.
 
     Returns:
-        one row per method, by the mean excess over the attacks, smallest first; controls stay on top.
+        one row per method, by the mean distance from Gold over the attacks, smallest first, as neither side of Gold is good;
+        controls stay on top.
     """
     rows = []
     for method, mine in records.groupby("method", sort=False):
@@ -172,7 +180,7 @@ def cell_board(records: pd.DataFrame, excess: pd.DataFrame) -> pd.DataFrame:
         rows.append({**row, "share": mine["share"].median()})
     table = pd.DataFrame(rows)
     order = [name for name in table.columns if name.endswith("_excess")]
-    table["place"] = table[order].mean(axis=1) if order else 0.0
+    table["place"] = table[order].abs().mean(axis=1) if order else 0.0
     controls = table["kind"] == "control"
     return pd.concat([table[controls], table[~controls].sort_values("place")], ignore_index=True).drop(columns="place")
 

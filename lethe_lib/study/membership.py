@@ -28,6 +28,7 @@ from lethe_lib.shadow import Release, ShadowTraining, train_shadows
 from lethe_lib.study.configuration import Configuration, Measurement
 from lethe_lib.study.sampling_priors import load_sampling_priors, structure_of
 from lethe_lib.study.store import RecordStore
+from lethe_lib.study.tables import read_table
 from lethe_lib.study.trained import graph
 
 GRAPHS = ("cora", "citeseer", "photo", "pubmed")
@@ -251,7 +252,7 @@ def load_membership(**axes) -> pd.DataFrame:
     if not path.exists():
         raise InputError(f"{path} does not exist: compute it with `python -m lethe_lib run membership --publish`")
     wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in axes.items()}
-    nodes = pd.read_parquet(path, filters=[(name, "in", list(values)) for name, values in wanted.items()] or None)
+    nodes = read_table(path, filters=[(name, "in", list(values)) for name, values in wanted.items()] or None)
     if nodes.empty:
         raise InputError(f"the published membership records have no setting with {axes}")
     plain = {"graph": str, "sampler": str}
@@ -263,10 +264,10 @@ def load_membership(**axes) -> pd.DataFrame:
     keys = ["graph", "sampler", "ratio", "node"]
     priors = priors[[*keys, "prior", "log_odds"]].astype(plain)
     nodes = nodes.merge(priors, on=keys, how="left", validate="many_to_one")
-    nodes = nodes.merge(pd.read_parquet(folder / "membership_positions.parquet"), on=["graph", "node"], how="left")
+    nodes = nodes.merge(read_table(folder / "membership_positions.parquet"), on=["graph", "node"], how="left")
     with np.errstate(invalid="ignore"):
         nodes["advantage"] = 1 - nodes["false_negatives"] / nodes["n_in"] - nodes["false_positives"] / nodes["n_out"]
-    return nodes.merge(pd.read_parquet(folder / "membership_posteriors.parquet"), on=COUNTS, how="left")
+    return nodes.merge(read_table(folder / "membership_posteriors.parquet"), on=COUNTS, how="left")
 
 
 def settings_frame(records: pd.DataFrame) -> pd.DataFrame:

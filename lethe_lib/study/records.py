@@ -21,6 +21,7 @@ from lethe_lib.study.configuration import Configuration, DisplacementConfigurati
 from lethe_lib.study.cost import CentralityCostConfiguration
 from lethe_lib.study.one_node import OneNodeConfiguration
 from lethe_lib.study.store import RecordStore
+from lethe_lib.study.tables import read_table
 from lethe_lib.study.tuning import TuningConfiguration
 
 KINDS = {
@@ -102,7 +103,7 @@ def load_records(study: str, where: str | Path = "published") -> pd.DataFrame:
         path = paths.results() / f"{study}.parquet"
         if not path.exists():
             raise InputError(f"{path} does not exist: compute it with `python -m lethe_lib run {study} --publish`")
-        return pd.read_parquet(path)
+        return read_table(path)
     store = RecordStore(Path(where))
     keys = list(store.keys())
     if not keys:

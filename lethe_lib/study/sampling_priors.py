@@ -42,6 +42,7 @@ from lethe_lib.sampling import (
 )
 from lethe_lib.seeding import derive_seed
 from lethe_lib.study.provenance import environment
+from lethe_lib.study.tables import read_table
 
 GRAPHS = ("cora", "citeseer", "pubmed", "photo")
 RATIOS = (0.1, 0.5)
@@ -219,7 +220,7 @@ def load_sampling_priors(where: str | Path = "published", graphs: Iterable[str] 
     frames = []
     for name, folder in _folders(where, graphs):
         draws = json.loads((folder / "provenance.json").read_text())["draws"] // 2 * 2
-        frame = pd.read_parquet(folder / "priors.parquet")
+        frame = read_table(folder / "priors.parquet")
         counts = frame["first_half"].to_numpy(np.int64) + frame["second_half"].to_numpy(np.int64)
         # The quantiles behind the intervals are slow, and there are far fewer distinct counts than rows.
         distinct, position = np.unique(counts, return_inverse=True)
@@ -233,7 +234,7 @@ def load_sampling_priors(where: str | Path = "published", graphs: Iterable[str] 
             lower=found.interval[0][position],
             upper=found.interval[1][position],
         )
-        nodes = pd.read_parquet(folder / "nodes.parquet")
+        nodes = read_table(folder / "nodes.parquet")
         frames.append(frame.join(nodes, on="node"))
     return pd.concat(frames, ignore_index=True)
 
@@ -252,9 +253,7 @@ def load_table(table: str, where: str | Path = "published", graphs: Iterable[str
     """
     if table not in TABLES:
         raise InputError(f"unknown table {table!r}: choose one of {', '.join(TABLES)}")
-    frames = [
-        pd.read_parquet(folder / f"{table}.parquet").assign(graph=name) for name, folder in _folders(where, graphs)
-    ]
+    frames = [read_table(folder / f"{table}.parquet").assign(graph=name) for name, folder in _folders(where, graphs)]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -1,5 +1,7 @@
 """``python -m lethe_lib verify``: recompute a random sample of the published records, some of every study, and compare.
 
+``--key`` recomputes those records that a table or a figure rests on, whatever their study.
+
 Two honest runs of one configuration agree to the last digit on one machine and one set of versions. On another
 processor or another build of the numerical libraries, float32 training drifts apart; ``--tolerance`` says how much
 difference still counts as agreement. Timings and memory are not compared.
@@ -12,6 +14,7 @@ import math
 import pandas as pd
 
 from lethe_lib import paths
+from lethe_lib.errors import InputError
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study.records import TIMED, configuration, load_records
 from lethe_lib.study.runner import run
@@ -24,6 +27,7 @@ LONG = ("membership", "edge_audit", "edge_audit_variations")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("study", nargs="*", help=f"published studies (default: all but {', '.join(LONG)})")
+    parser.add_argument("--key", nargs="+", default=[], help="keys of the records to recompute, instead of a sample")
     parser.add_argument("--count", type=int, default=20, help="records to recompute (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
     parser.add_argument("--tolerance", type=float, default=0.02, help="largest difference, relative above 1 (0.02)")
@@ -32,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every recomputed record agrees."""
     published = [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()]
-    names = arguments.study or [name for name in published if name not in LONG]
-    rows = pd.concat([load_records(name).assign(study=name) for name in names], ignore_index=True)
-    chosen = sample(rows, arguments.count, arguments.seed)
+    short = published if arguments.key else [name for name in published if name not in LONG]
+    rows = pd.concat([load_records(name).assign(study=name) for name in arguments.study or short], ignore_index=True)
+    chosen = places(rows, arguments.key) if arguments.key else sample(rows, arguments.count, arguments.seed)
     count, disagreements = len(chosen), 0
     for number, row in enumerate(rows.iloc[chosen].to_dict("records"), 1):
         config = configuration(row["kind"], json.loads(row["config_json"]))
@@ -49,6 +53,21 @@ def main(arguments: argparse.Namespace) -> int:
         )
     print(f"{count - disagreements} of {count} records agree within {arguments.tolerance}")
     return 1 if disagreements else 0
+
+
+def places(rows: pd.DataFrame, keys: list[str]) -> list[int]:
+    """Places of the rows with these keys, the first of each.
+
+    Raises:
+        InputError: no row has a key.
+    """
+    first = {key: place for place, key in reversed(list(enumerate(rows["key"])))}
+    unknown = [key for key in keys if key not in first]
+    if unknown:
+        raise InputError(
+            f"no published record has the key {', '.join(unknown)}: keys are in the column `key` of results/<study>.parquet"
+        )
+    return sorted(first[key] for key in set(keys))
 
 
 def sample(rows: pd.DataFrame, count: int, seed: int) -> list[int]:

@@ -25,7 +25,9 @@ more than four minutes: ``train(load_graph("arxiv-like")).training_run.epochs`` 
 def bench() -> dict[str, dict[str, float]]:
     """Measure and print, for a GCN and 5 % low-centrality edges, preset ``corrected``.
 
-    Methods that exist for SGC alone are measured against the retraining of an SGC. On Photo (a generated graph of its size where Photo cannot be had) everything is timed in full: Gold once, every
+    Methods that exist for SGC alone are measured against the retraining of an SGC.
+
+    On Photo (a generated graph of its size where Photo cannot be had) everything is timed in full: Gold once, every
     other method ``REPEATS`` times, of which the median counts. On ``arxiv-like`` every method is timed in full, once, on
     an original that was trained for ``SHORT`` epochs only; Gold is timed over as many epochs, and its seconds are those
     per epoch times the epochs of a full run. What a method costs depends on the weights only where a bound on the forget
@@ -69,7 +71,8 @@ def fractions(
     seconds = gold.seconds if epochs is None else gold.seconds / trained_for * epochs
     how = "" if epochs is None else f", scaled from {gold.seconds:.1f} s over {trained_for} epochs"
     print(
-        f"Unlearning {pairs.shape[1]:,} edges of {data.name}, {model.training_run.backbone} ({torch.get_num_threads()} thread(s))\n"
+        f"Unlearning {pairs.shape[1]:,} edges of {data.name}, {model.training_run.backbone}, "
+        f"{torch.get_num_threads()} thread(s)\n"
         f"  {'gold':22s} {seconds:8.2f} s  {epochs or trained_for} epochs{how}",
         flush=True,
     )

@@ -225,20 +225,7 @@ def test_the_toggle_finds_the_memoriser_and_link_teller_cannot(graph, model, for
     assert areas["link_teller"][0] == pytest.approx(areas["link_teller"][1])  # constants have no derivative
 
 
-# --- symmetry, renaming, degenerate rows ---
-
-
-@pytest.mark.parametrize("name", ["link_stealing", "link_teller", "edge_toggle"])
-def test_scores_follow_a_renaming_of_the_nodes(graph, model, forget, name):
-    new_name = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(1))
-    old = torch.argsort(new_name)
-    x = graph.x.to_dense()[old] if graph.x.layout != torch.strided else graph.x[old]
-    renamed = canonical(Data(x=x, y=graph.y[old], edge_index=new_name[graph.edge_index]), "renamed", graph.num_classes)
-    first = attack(name, model, graph, forget)
-    second = attack(name, model, renamed, new_name[forget])
-    score_of = {tuple(sorted(p)): s for p, s in zip(new_name[torch.from_numpy(first.targets)].T.tolist(), first.scores)}
-    for pair, score in zip(second.targets[:, second.labels].T.tolist(), second.scores[second.labels]):
-        assert score == pytest.approx(score_of[tuple(pair)], rel=1e-4, abs=1e-5)
+# --- symmetry, degenerate rows ---
 
 
 def test_pair_features_are_symmetric_and_never_nan():
@@ -259,7 +246,9 @@ def test_models_with_constant_answers_are_attacked_without_nan(graph, forget):
     for name in EDGE_ATTACKS:
         found = attack(name, constant, graph, forget)
         assert np.isfinite(found.scores).all()
-        if name != "trend_attack":
+        if name == "e_umia_edges":  # its degrees are left
+            assert (found.extras["auc_answers"], found.auc) == (0.5, pytest.approx(found.extras["auc_structure"]))
+        elif name != "trend_attack":
             assert found.auc == 0.5
 
 

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from lethe_lib.attacks.auc import Difference, auc, auc_interval, paired_difference, placements
 from lethe_lib.attacks.e_umia import E_UMIA
+from lethe_lib.attacks.e_umia_edges import E_UMIA_EDGES
 from lethe_lib.attacks.global_threshold import global_threshold_test
 from lethe_lib.attacks.hops import hop_distances
 from lethe_lib.attacks.likelihood_ratio import likelihood_ratio, unit_status
@@ -46,6 +47,7 @@ ATTACKS = Registry(
         "edge_toggle": EDGE_TOGGLE,
         "trend_attack": TREND_ATTACK,
         "e_umia": E_UMIA,
+        "e_umia_edges": E_UMIA_EDGES,
     },
 )
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, cross_val_predict, cross_val_score
@@ -88,15 +89,23 @@ def e_umia(
     loss = cross_entropy(logits, data.y[nodes], reduction="none").numpy()
     labels = np.arange(len(nodes)) < len(members)
     fold_seed = derive_seed(seed, "e_umia folds") % 2**32
-    fitted = _shuffled_accuracy if settings.equal_groups else _cross_fitted_accuracy
+    fitted = shuffled_accuracy if settings.equal_groups else _cross_fitted_accuracy
     extras = fitted(loss[:, None], labels, fold_seed)
     headline = extras["accuracy"] if settings.equal_groups else None
     return AttackResult("e_umia", preset, nodes.numpy(), -loss, labels, settings.query, headline, extras)
 
 
-def _shuffled_accuracy(loss: np.ndarray, labels: np.ndarray, seed: int) -> dict[str, float]:
+def shuffled_accuracy(
+    features: np.ndarray, labels: np.ndarray, seed: int, classifier: BaseEstimator | None = None
+) -> dict[str, float]:
+    """Mean accuracy of a classifier over three random splits of 70 / 30, as ``accuracy``.
+
+    Args:
+        features: (n, k). labels: bool (n,). seed: of the splits. classifier: a logistic regression if None.
+    """
     splits = StratifiedShuffleSplit(n_splits=3, test_size=0.3, random_state=seed)
-    found = cross_val_score(LogisticRegression(), loss, labels, cv=splits, scoring="accuracy", error_score="raise")
+    classifier = LogisticRegression() if classifier is None else classifier
+    found = cross_val_score(classifier, features, labels, cv=splits, scoring="accuracy", error_score="raise")
     return {"accuracy": float(found.mean())}
 
 

@@ -13,7 +13,8 @@ from lethe_lib.reporting.families import GRAPHS as FAMILY_GRAPHS
 from lethe_lib.reporting.families import TITLES as FAMILY_TITLES
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.study import load_records
-from lethe_lib.study.attack_controls import METHODS, RUNGS, question
+from lethe_lib.study.attack_controls import MAIN, METHODS, RUNGS, question
+from lethe_lib.study.benchmark import benchmark_records
 
 STUDY = "attack_controls"
 TITLES = FAMILY_TITLES | {"memoriser": "Memoriser", "gif": "GIF", "gnn_delete": "GNNDelete"}
@@ -23,9 +24,10 @@ ATTACKS = {
     "link_stealing_supervised": "Link Stealing, supervised",
     "edge_toggle": "Edge toggle",
     "e_umia": "E-UMIA",
+    "e_umia_edges": "E-UMIA on edges",
     "trend_attack": "TrendAttack",
 }
-MAIN_ATTACKS = tuple(name for name in ATTACKS if name != "trend_attack")
+MAIN_ATTACKS = tuple(name for name in ATTACKS if name in {asked for asked, _, _ in MAIN})
 RUNG_TITLES = dict(zip(RUNGS, ("none", "partial", "retained", "full"), strict=True))
 GRAPHS = {
     "cora": "Cora",
@@ -36,6 +38,7 @@ GRAPHS = {
     "computers": "Computers",
 }
 FORGET = ("low", "high", "random", "community")
+CONTROL_TITLES = ("Original, full graph", "Original's weights (UtU)", "Gold", "Untrained")
 SAME = 0.02
 """An AUC that moves by less than this when training is left out is read off the graph, not off the model."""
 
@@ -59,13 +62,17 @@ def structure_table() -> pd.DataFrame:
     """For every attack on the retained graph: what Gold has, what training adds, and whether memory is seen.
 
     Returns:
-        one row per attack and kind of negatives, means over settings: Gold's AUC, the mean distance of Untrained to it, the
-        excess of the original's weights and of the Memoriser, in how many settings the attack is blind, and what it reads:
-        ``graph`` if Untrained is on average within ``SAME`` of Gold, else ``model``; ``, blind`` where that is so in most
+        one row per attack and kind of negatives, means over settings: the AUC of the Original on the full graph (empty where
+        the attack was not asked there), of Gold and of Untrained, the mean distance of the last to Gold, the excess of the
+        original's weights and of the Memoriser, in how many settings the attack is blind, and what it reads: ``the graph``
+        if Untrained is on average within ``SAME`` of Gold, else ``the model too``; ``, blind`` where that is so in most
         settings.
     """
     table = controls_excess()
-    table = table[(table["query"] == "retained") & table["attack"].isin(MAIN_ATTACKS)]
+    table = table[table["attack"].isin(MAIN_ATTACKS)]
+    full = table[(table["query"] == "original") & (table["method"] == "utu")]
+    full = full.groupby(["attack", "negatives"])["auc"].mean()
+    table = table[table["query"] == "retained"]
     rows = []
     for name, negatives in _attacks_and_negatives(table):
         part = table[(table["attack"] == name) & (table["negatives"] == negatives)]
@@ -78,7 +85,9 @@ def structure_table() -> pd.DataFrame:
             {
                 "attack": ATTACKS[name],
                 "negatives": negatives or "(nodes)",
+                "Original, full graph": full.get((name, negatives), np.nan),
                 "Gold": gold["auc"].mean(),
+                "Untrained": by_method["untrained"]["auc"].mean(),
                 "Untrained, distance to Gold": moved,
                 "original's weights, excess": by_method["utu"]["excess"].mean(),
                 "Memoriser, excess": by_method["memoriser"]["excess"].mean(),
@@ -179,27 +188,40 @@ def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
 
 
 def strata_table(name: str = "link_teller", negatives: str = "uniform") -> pd.DataFrame:
-    """An attack hop class by hop class: pairs and AUC of the original's weights, on low and high sets of every graph."""
-    records, tag = controls_records(), question(name, "retained", negatives)
-    records = records[(records["method"] == "utu") & records["forget"].isin(("low", "high"))]
+    """An attack by hop class and by model, on low and high sets of every graph, mean over seeds.
+
+    Returns:
+        one row per setting: share of the pairs within two hops of either kind, in percent; AUC of the flag that says so; AUC
+        over all pairs of the Original on the full graph and of its weights, Gold and Untrained on the retained one; AUC of
+        the original's weights within two hops, beyond three, and stratified.
+    """
+    records, tag, full = (
+        controls_records(),
+        question(name, "retained", negatives),
+        question(name, "original", negatives),
+    )
+    records = records[records["forget"].isin(("low", "high"))]
     records = records[records[f"{tag}_auc"].notna() & (records["data"] != "arxiv-like")]
     rows = []
     for (data, forget), part in records.groupby(["data", "forget"], sort=False):
-        mean = part[[c for c in part if c.startswith(f"{tag}_")]].mean().rename(lambda c: c.removeprefix(f"{tag}_"))
+        own = part[part["method"] == "utu"]
+        mean = own[[c for c in part if c.startswith(f"{tag}_")]].mean().rename(lambda c: c.removeprefix(f"{tag}_"))
         near = [
             100 * mean[f"{kind}_2"] / sum(mean[f"{kind}_{s}"] for s in ("2", "3", ">3"))
             for kind in ("forgotten", "negatives")
         ]
+        areas = part.groupby("method")[f"{tag}_auc"].mean()
         rows.append(
             {
-                "graph": graph_title(data),
-                "forget set": forget,
-                "within 2 hops, forgotten, %": near[0],
-                "within 2 hops, negatives, %": near[1],
+                "setting": f"{graph_title(data)}, {forget}",
+                "forgotten within 2 hops, %": near[0],
+                "negatives within 2 hops, %": near[1],
                 "AUC of that bare flag": mean["auc_near"],
-                "AUC, all pairs": mean["auc"],
-                "AUC at 2 hops": mean["auc_2"],
-                "AUC at 3 hops": mean["auc_3"],
+                "Original, full graph": own[f"{full}_auc"].mean(),
+                "original's weights": areas["utu"],
+                "Gold": areas["gold"],
+                "Untrained": areas["untrained"],
+                "weights, 2 hops": mean["auc_2"],
                 "AUC beyond": mean["auc_>3"],
                 "stratified": mean["auc_stratified"],
             }
@@ -207,30 +229,70 @@ def strata_table(name: str = "link_teller", negatives: str = "uniform") -> pd.Da
     return pd.DataFrame(rows)
 
 
-def controls_figure(forget: str) -> Figure:
-    """AUC of every attack on the controls, uniform against matched negatives: one panel per attack, a colour per graph.
+def control_areas(attack: str, preset: str, forget: str) -> pd.DataFrame:
+    """An attack as the benchmark asks it, all forgotten edges against uniform negatives, on the controls under GCN.
+
+    Returns:
+        one row per graph (index), one column per control: signed AUC, mean over seeds.
+    """
+    records = benchmark_records()
+    records = records[(records["backbone"] == "gcn") & (records["preset"] == preset) & (records["forget"] == forget)]
+    areas = records.groupby(["data", "method"])[f"{attack}_auc"].mean().unstack()
+    titles = {"original": "Original, full graph", "utu": "Original's weights (UtU)"}
+    return areas.rename(columns=titles | {name: TITLES[name] for name in ("gold", "untrained")})[list(CONTROL_TITLES)]
+
+
+def with_controls(numbers: pd.DataFrame, data: str = "dblp") -> pd.DataFrame:
+    """Printed LinkTeller values with rows of the controls behind them, which the source does not print.
+
+    Args:
+        numbers: ``method``, ``forget``, ``printed``, ``ours`` (preset ``published``) and ``exact`` (``corrected``).
+        data: the graph.
+    """
+    rows = []
+    for title in CONTROL_TITLES:
+        if title != TITLES["gold"]:
+            for forget in ("low", "high"):
+                ours, exact = (
+                    control_areas("link_teller", preset, forget).loc[data, title]
+                    for preset in ("published", "corrected")
+                )
+                rows.append({"method": title, "forget": forget, "ours": ours, "exact": exact})
+    named = numbers.assign(method=numbers["method"].map(TITLES))
+    return pd.concat([named, pd.DataFrame(rows)], ignore_index=True)
+
+
+def controls_figure(forgets: tuple[str, ...] = ("low", "high")) -> Figure:
+    """AUC of every attack on the controls, uniform against matched negatives: a panel per attack and set, a colour per graph.
 
     Filled: uniform negatives, hollow: matched. Original answers on the full graph, all others on the retained one.
     """
     table = controls_excess()
-    table = table[(table["forget"] == forget) & table["attack"].isin(MAIN_ATTACKS)]
+    table = table[table["forget"].isin(forgets) & table["attack"].isin(MAIN_ATTACKS)]
     models = [entry for entry in _models() if entry[1] not in METHODS]
     names = [name for name in GRAPHS if name in set(table["data"])]
-    fig, axes = plt.subplots(1, len(MAIN_ATTACKS), figsize=(10, 4.4), sharey=True)
-    for ax, attack in zip(axes, MAIN_ATTACKS, strict=True):
-        for line, (_, method, query) in enumerate(models):
-            for number, data in enumerate(names):
-                part = table[(table["attack"] == attack) & (table["method"] == method) & (table["query"] == query)]
-                part = part[part["data"] == data]
-                place = line + 0.6 * ((number + 0.5) / len(names) - 0.5)
-                for row in part.itertuples():
-                    filled = row.negatives != "matched"
-                    style = {"color": PALETTE[number], "markersize": 5, "fillstyle": "full" if filled else "none"}
-                    ax.plot(row.auc, place, "o", **style)
-        ax.axvline(0.5, color="0.5", linewidth=1)
-        ax.set(title=ATTACKS[attack].replace(", ", ",\n"), xlim=(-0.03, 1.03), xticks=(0, 0.5, 1), xlabel="AUC")
-        ax.set_yticks(range(len(models)), [title for title, _, _ in models])
-    axes[0].invert_yaxis()
+    size = (10, 1.2 + 3 * len(forgets))
+    fig, axes = plt.subplots(len(forgets), len(MAIN_ATTACKS), figsize=size, sharex=True, sharey=True, squeeze=False)
+    for line, forget in zip(axes, forgets, strict=True):
+        for ax, attack in zip(line, MAIN_ATTACKS, strict=True):
+            own = table[(table["attack"] == attack) & (table["forget"] == forget)]
+            for place, (_, method, query) in enumerate(models):
+                for number, data in enumerate(names):
+                    part = own[(own["method"] == method) & (own["query"] == query) & (own["data"] == data)]
+                    height = place + 0.6 * ((number + 0.5) / len(names) - 0.5)
+                    for row in part.itertuples():
+                        filled = row.negatives != "matched"
+                        style = {"color": PALETTE[number], "markersize": 5, "fillstyle": "full" if filled else "none"}
+                        ax.plot(row.auc, height, "o", **style)
+            ax.axvline(0.5, color="0.5", linewidth=1)
+            ax.set(xlim=(-0.03, 1.03), xticks=(0, 0.5, 1))
+            ax.set_yticks(range(len(models)), [title for title, _, _ in models])
+        line[0].set_ylabel(f"{forget} set")
+    for ax, attack in zip(axes[0], MAIN_ATTACKS, strict=True):
+        ax.set_title(ATTACKS[attack].replace(", ", ",\n"))
+    for ax in axes[-1]:
+        ax.set_xlabel("AUC")
+    axes[0, 0].invert_yaxis()
     handles = [plt.Line2D([], [], color=PALETTE[k], marker="o", linestyle="") for k in range(len(names))]
     handles += [
         plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle=style) for style in ("full", "none")
@@ -303,15 +365,16 @@ def memory_table(method: str = "utu") -> pd.DataFrame:
 
     Returns:
         one row per attack on edges: ``settings`` in which it is not blind, in how many of them the interval of the excess
-        lies ``above`` or ``below`` zero, the mean ``excess``, and the ``largest`` with its setting. Attacks that are blind
-        everywhere are left out.
+        lies ``above`` or ``below`` zero, the mean ``excess``, and the ``largest`` with its setting; for comparison the mean
+        excess of ``Untrained``. Attacks that are blind everywhere are left out.
     """
     table = controls_excess()
-    table = table[(table["query"] == "retained") & (table["negatives"] == "matched") & (table["method"] == method)]
+    table = table[(table["query"] == "retained") & (table["negatives"] == "matched")]
     table = table[~table["blind"].astype(bool) & table["attack"].isin(MAIN_ATTACKS)]
     rows = []
     for name in MAIN_ATTACKS:
-        part = table[table["attack"] == name]
+        asked = table[table["attack"] == name]
+        part, fresh = (asked[asked["method"] == own] for own in (method, "untrained"))
         if part.empty:
             continue
         most = part.loc[part["excess"].idxmax()]
@@ -324,6 +387,7 @@ def memory_table(method: str = "utu") -> pd.DataFrame:
                 "excess": float(part["excess"].mean()),
                 "largest": float(most["excess"]),
                 "where": f"{graph_title(most['data'])}, {most['forget']}",
+                "Untrained": float(fresh["excess"].mean()),
             }
         )
     return pd.DataFrame(rows)
@@ -333,14 +397,14 @@ def blind_attacks() -> str:
     """Which attacks are blind in more than half of the settings on the retained graph, as part of a sentence."""
     table = structure_table()
     found = table[table["reads"].str.endswith("blind")]
-    return "; ".join(f"{row.attack} ({row.negatives})" for row in found.itertuples()) or "none"
+    return "; ".join(f"{row.attack} ({row.negatives.strip('()')})" for row in found.itertuples()) or "none"
 
 
 def graph_readers() -> str:
     """Which attacks score the same on models that were never trained, as part of a sentence."""
     table = structure_table()
     found = table[table["reads"].str.startswith("the graph")]
-    return "; ".join(f"{row.attack} ({row.negatives})" for row in found.itertuples()) or "none"
+    return "; ".join(f"{row.attack} ({row.negatives.strip('()')})" for row in found.itertuples()) or "none"
 
 
 def _models() -> list[tuple[str, str, str]]:

@@ -123,8 +123,10 @@ def test_one_request_is_what_the_method_does_with_it(stored):
 def test_only_certified_methods_can_be_asked_and_only_heads_stream():
     with pytest.raises(InputError, match="no certified method"):
         study.CertifiedRequestConfiguration(GRAPH, method="utu").measure(None, "cpu")
-    with pytest.raises(InputError, match="stream=3"):
-        study.CertifiedRequestConfiguration(GRAPH, method="ceu", noise=1e-4, stream=3).measure(None, "cpu")
+    for method, reason in (("ceu", "lethe_lib.unlearning.stream"), ("idea", "several requests")):
+        with pytest.raises(InputError, match="stream=3") as refused:
+            study.CertifiedRequestConfiguration(GRAPH, method=method, noise=1e-4, stream=3).measure(None, "cpu")
+        assert reason in str(refused.value)
 
 
 def test_training_with_noise_is_not_counted_as_unlearning():
@@ -194,7 +196,18 @@ def tables(monkeypatch):
             for n, a in ((0.01, 0.8), (0.1, 0.79), (1.0, 0.5))
         ]
     )
-    held = {"certified_requests_steps": planted_steps(), "certified_requests_noise": noise}
+    runs = [
+        {
+            "data": "cora", "method": "cgu", "status": "ok", "own_accuracy": a, "original_accuracy": 0.9,
+            "config_json": json.dumps({"settings": settings}),
+        }
+        for settings, a in (([], 0.8), ([], 0.9), ([["ridge", 1e-2]], 0.6))
+    ]  # fmt: skip
+    held = {
+        "certified_requests_steps": planted_steps(),
+        "certified_requests_noise": noise,
+        "certified_requests": pd.DataFrame(runs),
+    }
     monkeypatch.setattr(native_family, "load_records", lambda name, where="published": held[name])
     return held
 
@@ -207,6 +220,18 @@ def test_request_steps_count_a_retraining_where_the_budget_is_gone(tables):
     assert large["bound_budgets"] == pytest.approx(2.0)
     needed = native_family.needed_noise_table(steps).set_index("method")
     assert needed.loc["CGU", "borne"] == 0.1 and needed.loc["CGU", "largest request"] == "1 of 10 edges"
+
+
+def test_the_ridge_table_pairs_accuracy_with_budget(tables):
+    weak = tables["certified_requests_steps"]
+    strong = weak[weak["method"] == "cgu"].assign(ridge=1e-2, bound=1e-3)
+    tables["certified_requests_steps"] = pd.concat([weak, strong], ignore_index=True)
+    table = native_family.ridge_table(native_family.request_steps()).set_index("ridge")
+    assert table.loc[1e-4, "head, %"] == pytest.approx(85.0) and table.loc[1e-2, "head, %"] == pytest.approx(60.0)
+    assert table.loc[1e-4, "5 %, budgets"] == pytest.approx(2.0) and table.loc[1e-4, "carried, %"] == pytest.approx(
+        10.0
+    )
+    assert table.loc[1e-2, "5 %, budgets"] == pytest.approx(0.1) and table.loc[1e-2, "carried, %"] == 100.0
 
 
 def test_figures_of_certificates_draw_what_is_there(tables):
@@ -247,6 +272,9 @@ def test_the_claim_of_collapse_reads_the_runs_with_the_settings_of_the_preset(mo
     finding = claims_structural_family.check_collapse()
     assert finding.verdict == verdict and finding.effect == pytest.approx(accuracy + 0.01 - 0.9)
     assert ("within what" if accuracy == 0.35 else "outside what") in finding.detail
+    assert f"published {verdict}" in finding.detail and "corrected" not in finding.detail.split(".")[0]
+    both = native_family.collapse_records()
+    assert claims_structural_family.collapse_verdict(both[:0].assign(status=[])) == "inconclusive"
     records = native_family.collapse_records()
     assert len(native_family.collapse_figure(records).axes) == 4 and len(native_family.collapse_table(records)) == 2
 
@@ -271,10 +299,24 @@ def test_the_cost_of_certified_updates(monkeypatch, tables, gold, verdict):
     steps = pd.concat([steps, idea], ignore_index=True).assign(gold_seconds=gold)
     steps["gold_seconds"] *= 1 + 0.01 * steps["seed"]
     tables["certified_requests_steps"] = steps
-    records = pd.DataFrame([{"backbone": "sgc", "preset": "published", "method": "ceu", "share": 0.8}])
+    shares = {"ceu": (0.7, 0.8), "idea": (1.4, 1.5), "cgu": (170.0,)}
+    records = pd.DataFrame(
+        [
+            {"backbone": "sgc", "preset": "published", "method": m, "share": s}
+            for m, values in shares.items()
+            for s in values
+        ]
+    )
     monkeypatch.setattr(claims_certified_family, "family_records", lambda *args, **kwargs: records)
     finding = claims_certified_family.check_dearer_than_gold()
     assert finding.verdict == verdict and finding.interval[0] < finding.effect < finding.interval[1]
+    assert f"corrected: {verdict}" in finding.detail and "published: fails" not in finding.detail  # 0.7 and 0.8 are few
+    assert "published: inconclusive" in finding.detail and "CGU 170 (one run)" in finding.detail
+    published = claims_certified_family.published_ratios()
+    assert claims_certified_family.dearer_verdict(published.assign(high=0.9)) == "fails"
+    every = pd.DataFrame({"low": [1.1] * 4, "high": [1.2] * 4})
+    assert claims_certified_family.dearer_verdict(every) == "holds"
+    assert claims_certified_family.dearer_verdict(every[:3]) == "inconclusive"
     ratios = claims_certified_family.time_ratios().set_index("method")
     assert ratios.loc["cgu", "ratio"] == pytest.approx(6.0 / gold, rel=0.02)  # a step of 1 s and a retraining of 5 s
     assert ratios.loc["idea", "ratio"] == pytest.approx(ratios.loc["idea", "alone"])
@@ -287,11 +329,14 @@ def test_the_scope_of_certificates(monkeypatch, tables, given, factor, verdict):
     records = pd.DataFrame(
         [
             {
-                "backbone": "gcn", "method": m, "preset": "corrected", "certificate_given": given,
+                "backbone": "gcn", "method": m, "preset": preset, "certificate_given": given * (preset == "corrected"),
                 "certificate_residual": 0.05,
             }
             for m in ("ceu", "idea")
+            for preset in ("corrected", "published")
         ]
     )  # fmt: skip
     monkeypatch.setattr(claims_certified_family, "family_records", lambda *args, **kwargs: records)
-    assert claims_certified_family.check_linear_only().verdict == verdict
+    finding = claims_certified_family.check_linear_only()
+    assert finding.verdict == verdict and f"Corrected: {verdict}" in finding.detail
+    assert "published: inconclusive (0 certificates in 2 runs" in finding.detail

@@ -210,15 +210,18 @@ def operator(data: Data, kind: str) -> np.ndarray:
         loops = matrix + np.eye(n)
         scale = 1 / np.sqrt(loops.sum(1))
         return scale[:, None] * loops * scale
+    if kind in ("row", "col"):  # rows, or columns, that sum to 1
+        loops = matrix + np.eye(n)
+        return loops / loops.sum(1 if kind == "row" else 0, keepdims=True)
     if kind == "mean":
         return matrix / np.maximum(matrix.sum(1, keepdims=True), 1) + 0.7 * np.eye(n)
     return matrix + 1.3 * np.eye(n)
 
 
-@pytest.mark.parametrize(("kind", "fewer"), [("sym", 0), ("mean", 1), ("sum", 1)])
+@pytest.mark.parametrize(("kind", "fewer"), [("sym", 0), ("col", 0), ("row", 1), ("mean", 1), ("sum", 1)])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_exactly_the_ball_changes(kind, fewer, depth):
-    """The outputs of a linear network change on the ball of ``depth`` (sym) or ``depth - 1`` hops, and nowhere else."""
+    """The outputs of a linear network change on the ball of ``depth`` (sym, col) or ``depth - 1`` hops, and nowhere else."""
     for seed in range(20):
         data = random_graph(40, 50, seed)
         pairs = forget_set(data, "random", 0.05, seed)
@@ -228,6 +231,23 @@ def test_exactly_the_ball_changes(kind, fewer, depth):
             before, after = operator(data, kind) @ before, operator(remove_edges(data, pairs), kind) @ after
         changed = np.flatnonzero(np.abs(before - after).max(1) > 1e-12)
         assert changed.tolist() == affected_nodes(data, pairs, depth - fewer).tolist()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_exactly_the_ball_of_attention_changes(depth):
+    """GAT: a removed neighbour renormalises the rows of its two ends alone, so one hop less than there are layers."""
+    for seed in range(10):
+        data = in_float64(random_graph(40, 50, seed))
+        pairs = forget_set(data, "random", 0.05, seed)
+        model = build(data, "gat", seed, layers=depth).double().eval()
+        with torch.no_grad():
+            moved = (model(data) - model(remove_edges(data, pairs))).abs().max(1).values
+        changed = torch.nonzero(moved > 1e-12).flatten()
+        assert (
+            changed.tolist()
+            == affected_nodes(data, pairs, depth - 1).tolist()
+            == affected_nodes(data, pairs, model.reach).tolist()
+        )
 
 
 def test_affected_by_hand_and_bad_hops():

@@ -113,6 +113,23 @@ def test_only_operators_learn_and_only_the_region_changes(backbone):
     assert result.steps.backwards == 10 and result.steps.forwards == 12 and len(result.steps.rows) == 11
 
 
+@pytest.mark.parametrize("ends_only", [False, True])
+@pytest.mark.parametrize("depth", [2, 3])
+def test_nothing_changes_beyond_the_reach_of_the_operators(depth, ends_only):
+    """Operators behind layer l on S_l reach S_l and what the layers after it pass on: the last ball, or one hop more."""
+    data = random_graph(6)
+    model = untrained(data, layers=depth)
+    pairs = undirected_edges(data)[:, :1]
+    result = unlearn("gnn_delete", model, data, pairs, epochs=5, learning_rate=0.05, ends_only=ends_only)
+    unlinked, deleted = predict(model, result.request.retained), predict(result.model, result.request.retained)
+    changed = torch.nonzero((deleted != unlinked).any(dim=1)).flatten()
+    radii = {0: 1, depth - 1: 2} if ends_only else {layer: layer + 1 for layer in range(depth)}
+    reach = max(radius + depth - 1 - layer for layer, radius in radii.items())  # reach == depth for both kinds
+    inside = affected_nodes(result.request.retained, pairs, reach)
+    assert reach == depth and len(inside) < 60 and np.isin(changed, inside).all()
+    assert len(np.setdiff1d(changed, affected_nodes(data, pairs, reach - 1)))
+
+
 @pytest.mark.parametrize("depth", [2, 3])
 def test_regions_are_balls(depth):
     data = random_graph(4)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +12,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from lethe_lib.attacks import attack
 from lethe_lib.data import Split, canonical, load_graph, undirected_edges
 from lethe_lib.errors import InputError
-from lethe_lib.models import TrainingRun, build, scipy_propagation, train
+from lethe_lib.models import TrainingRun, build, predict, scipy_propagation, train
 from lethe_lib.models.gcn import GCN
 from lethe_lib.structure import affected_nodes, forget_set, remove_edges
 from lethe_lib.unlearning import EDGE_REPLACE, PUBLISHED, UNLEARNERS, EdgeRequest, unlearn
 from lethe_lib.unlearning.accountant import Accountant, noise_factor
-from lethe_lib.unlearning.ceu import SOFTMAX_GAMMA, taylor_bound
+from lethe_lib.unlearning.ceu import SOFTMAX_GAMMA, CeuSession, taylor_bound
+from lethe_lib.unlearning.ceu_published import minimised_quadratic
 from lethe_lib.unlearning.curvature import Objective, flat_weights, set_weights
 from lethe_lib.unlearning.idea import calibrated_sigma, distance_bound
 from lethe_lib.unlearning.influence import InfluenceSettings, influence_step, touched_training_nodes
@@ -103,6 +106,12 @@ def some_edges(data, count, seed=0):
     edges = undirected_edges(data)
     order = torch.randperm(edges.shape[1], generator=torch.Generator().manual_seed(seed))
     return edges[:, order[:count]]
+
+
+def edges_of_hub(data):
+    edges = undirected_edges(data)
+    hub = torch.bincount(edges.flatten()).argmax()
+    return edges[:, (edges == hub).any(0)]
 
 
 def run(method, model, data, pairs, seed=0, mapping=EDGE_REPLACE, preset="corrected", **changes):
@@ -282,13 +291,50 @@ def errors_and_moves(hessian, counts, **arguments):
 
 
 def test_the_step_reaches_the_retrained_optimum_to_second_order():
-    arguments = {"nodes": 300, "edges": 900, "width": 8, "train_nodes": 220, "seed": 7}
+    arguments = {"nodes": 120, "edges": 1200, "width": 12, "classes": 2, "train_nodes": 100, "ridge": 1e-2}
     counts = [1, 2, 4, 8, 16, 32, 64, 128]
     errors, moves = errors_and_moves("new", counts, **arguments)
     slope = np.polyfit(np.log(moves), np.log(errors), 1)[0]
-    assert 1.9 <= slope <= 2.2 and (errors <= 0.1 * moves**2).all()
+    assert 1.9 <= slope <= 2.2 and (errors <= 1e-2 * moves**2).all()
     old, _ = errors_and_moves("old", counts, **arguments)
-    assert (old >= 5 * errors).all() and np.median(old / errors) >= 8  # also second order, with a larger constant
+    assert (old >= 5 * errors).all() and np.median((old / errors)[:4]) >= 20  # second order too, with a larger constant
+
+
+class Quadratic:
+    """Least squares on the smoothed features in place of the cross-entropy: what ``influence_step`` asks of an objective."""
+
+    def __init__(self, model, data):
+        oracle = Oracle(model, data)
+        self.model, self.ridge, self.nodes = model, oracle.ridge, model.training_run.split.train
+        self.z, self.labels = torch.from_numpy(oracle.z), torch.from_numpy(oracle.labels)
+
+    def summed_gradient(self, theta, nodes):
+        rows = torch.isin(self.nodes, nodes)
+        z, labels = self.z[rows], self.labels[rows]
+        return (z.T @ (z @ theta.view(self.z.shape[1], -1) - labels)).flatten()
+
+    def gradient(self, theta):
+        return self.summed_gradient(theta, self.nodes) / len(self.nodes) + self.ridge * theta
+
+    def hessian(self, theta):
+        shape = (self.z.shape[1], self.labels.shape[1])
+        return lambda v: (self.z.T @ (self.z @ v.view(shape))).flatten() / len(self.nodes) + self.ridge * v
+
+    def optimum(self):
+        matrix = self.z.T @ self.z / len(self.nodes) + self.ridge * torch.eye(self.z.shape[1], dtype=F64)
+        return torch.linalg.solve(matrix, self.z.T @ self.labels / len(self.nodes)).flatten()
+
+
+def test_one_step_on_a_quadratic_loss_is_the_retrained_optimum():
+    data, model = toy(6)
+    for pairs in (some_edges(data, 1), some_edges(data, 40), edges_of_hub(data)):
+        old, new = Quadratic(model, data), Quadratic(model, remove_edges(data, pairs))
+        theta, touched = old.optimum(), touched_training_nodes(model, data, pairs)
+        step = influence_step(old, new, theta, touched, InfluenceSettings(tolerance=1e-14))
+        move = float((new.optimum() - theta).norm())
+        assert move > 1e-4 and float((step.theta - new.optimum()).norm()) <= 1e-10 * move
+        stale = influence_step(old, new, theta, touched, InfluenceSettings(hessian="old", tolerance=1e-14))
+        assert float((stale.theta - new.optimum()).norm()) > 1e-3 * move
 
 
 def test_sum_scale_gives_the_same_step_and_the_same_verdict():
@@ -326,36 +372,109 @@ def test_doubling_the_data_set_does_not_change_the_step():
         a, b = run(method, model, data, pairs)[0], run(method, double, twice, both)[0]
         assert torch.allclose(a, b, atol=1e-10)
     published = [
-        run("ceu", *which, preset="published", mapping=PUBLISHED)[0]
+        run("ceu", *which, preset="published", mapping=PUBLISHED, **TO_THE_END)[0]
         for which in ((model, data, pairs), (double, twice, both))
     ]
     start = flat_weights(model)
     assert (published[1] - start).norm() == pytest.approx(float((published[0] - start).norm()) / 2, rel=1e-3)
 
 
-def test_published_step_is_blockwise_and_m_times_too_small():
-    data, model = toy(9)
-    pairs = some_edges(data, 5)
-    m = len(model.training_run.split.train)
-    theta = flat_weights(model)
-    old = Objective(model, data, model.training_run.split.train)
-    new = Objective(model, remove_edges(data, pairs), model.training_run.split.train)
-    nodes = affected_nodes(data, pairs, 2)
-    v = new.summed_gradient(theta, nodes) - old.summed_gradient(theta, nodes)
-    dense = m * torch.stack([old.hessian(theta)(e) for e in torch.eye(len(theta), dtype=F64)])
-    sizes = [p.numel() for p in model.parameters()]
-    blocks = []
-    for part, rows in zip(v.split(sizes), torch.arange(len(theta)).split(sizes), strict=True):
-        blocks.append(torch.linalg.lstsq(dense[rows][:, rows], part[:, None], driver="gelsd").solution[:, 0])
-    weights, log = run("ceu", model, data, pairs, preset="published", mapping=PUBLISHED)
-    assert torch.allclose(weights - theta, -torch.cat(blocks) / m, atol=1e-8)
+TO_THE_END = {"gradient_tolerance": 1e-11, "iterations": 5000}
+"""Settings under which the published optimiser solves its systems, so that the step can be told from a dense solution."""
+
+
+def published_step(model, data, pairs, **changes):
+    weights, log = run("ceu", model, data, pairs, preset="published", mapping=PUBLISHED, **changes)
     assert log.certificate.status == "not_applicable"
+    return flat_weights(model, F64) - weights, log
+
+
+def test_published_step_is_blockwise_and_m_times_too_small():
+    """Deep models: every weight tensor alone, Hessian of the sum on G, all nodes in reach, 1/m on top."""
+    data, sgc = toy(9)
+    pairs, nodes = some_edges(data, 5), sgc.training_run.split.train
+    for layers in (1, 2):
+        model = build(data, "gcn", 0, layers=layers, hidden=4).double()
+        model.training_run = replace(sgc.training_run, backbone="gcn")
+        theta, reached = flat_weights(model), affected_nodes(data, pairs, layers)
+        old, new = (Objective(model, graph, nodes) for graph in (data, remove_edges(data, pairs)))
+        v = new.summed_gradient(theta, reached) - old.summed_gradient(theta, reached)
+        whole = len(nodes) * dense(old.hessian(theta), len(theta))
+        step, log = published_step(model, data, pairs, **TO_THE_END)
+        sizes = [p.numel() for p in model.parameters()]
+        places = torch.arange(len(theta)).split(sizes if layers == 2 else [len(theta)])
+        convex = places[-2:] if layers == 2 else places  # the last layer's blocks; those before may have saddles
+        for rows in convex:
+            solution = torch.linalg.lstsq(whole[rows][:, rows], v[rows, None], driver="gelsd").solution[:, 0]
+            assert torch.allclose(step[rows], solution / len(nodes), atol=1e-7)
+        assert log.rows[0]["touched_nodes"] == len(reached)
+
+
+def test_published_sgc_has_a_branch_with_one_hop_and_a_sigmoid_hessian():
+    data, model = toy(9)
+    pairs, nodes = some_edges(data, 5), model.training_run.split.train
+    theta, near = flat_weights(model), affected_nodes(data, pairs, 1)
+    old, new = (Objective(model, graph, nodes) for graph in (data, remove_edges(data, pairs)))
+    v = (new.summed_gradient(theta, near) - old.summed_gradient(theta, near))[:15].numpy().reshape(3, 5)
+    z = (scipy_propagation(data, "sym") @ data.x.double().numpy())[nodes.numpy()]  # once, though the model has two hops
+    own = np.eye(3)[data.y[nodes].numpy()]
+    weight, expected = theta[:15].numpy().reshape(3, 5), []
+    for k in range(3):
+        s = 1 / (1 + np.exp(-own[:, k] * (z @ weight[k])))
+        assert (s[own[:, k] == 0] == 0.5).all()
+        expected.append(np.linalg.solve((z.T * s * (1 - s)) @ z + 1e-4 * len(nodes) * np.eye(5), v[k]) / len(nodes))
+    step, log = published_step(model, data, pairs, **TO_THE_END)
+    assert np.allclose(step[:15].numpy(), np.concatenate(expected), atol=1e-8) and not step[15:].any()
+    assert log.rows[0]["touched_nodes"] == len(near)
+    wide, _ = published_step(model, data, pairs, sgc_hops=2, **TO_THE_END)
+    assert not torch.allclose(step, wide)
+
+
+def test_published_optimiser_starts_at_the_gradient_and_stops_early():
+    """Where the system is solved to an absolute 1e-4 at the start already, the "solution" is v itself."""
+    h = torch.diag(torch.tensor([3.0, 50.0, 0.2], dtype=F64))
+    v = torch.tensor([1.0, -2.0, 0.5], dtype=F64)
+    chosen = UNLEARNERS["ceu"].settings["published"]
+    solved, evaluations = minimised_quadratic(lambda x: h @ x, v, chosen)
+    assert torch.allclose(h @ solved, v, atol=1e-4) and evaluations > 1
+    small, evaluations = minimised_quadratic(lambda x: h @ x, 1e-6 * v, chosen)
+    assert torch.equal(small, 1e-6 * v) and evaluations == 1
+    assert minimised_quadratic(lambda x: h @ x, v, replace(chosen, iterations=1))[1] < 10
+    data, model = toy(9)
+    cut, _ = published_step(model, data, some_edges(data, 5), longest=1e-9)
+    assert float(cut.norm()) <= 1.01e-9 / len(model.training_run.split.train)
+
+
+def test_published_no_op_is_called_one():
+    data, model = toy(9)
+    _, log = published_step(model, data, some_edges(data, 5), longest=1e-3)
+    assert "effectively a no-op" in log.note and log.rows[0]["logit_share"] < 0.01
+    _, log = published_step(model, data, some_edges(data, 5), **TO_THE_END)
+    assert log.rows[0]["logit_share"] > 0.01 and log.note == ""
+
+
+@pytest.mark.skipif(not os.environ.get("LETHE_DATA"), reason="needs the real graphs: set LETHE_DATA")
+@pytest.mark.parametrize("backbone", ["gcn", "sgc"])
+def test_published_ceu_is_unlinking_on_a_real_graph(backbone):
+    graph = load_graph("cora")
+    model, pairs = train(graph, backbone, seed=0, preset="published"), forget_set(graph, "low")
+    ceu, utu = (unlearn(method, model, graph, pairs, preset=p).model for method, p in METHOD_AND_CONTROL)
+    retained, split = remove_edges(graph, pairs), model.training_run.split
+    right = [predict(m, retained)[split.test].argmax(1).eq(graph.y[split.test]).double().mean() for m in (ceu, utu)]
+    assert abs(float(right[0] - right[1])) <= 0.002
+    for name in ("link_teller", "link_stealing", "e_umia"):
+        a, b = (attack(name, m, graph, pairs, preset="published").auc for m in (ceu, utu))
+        assert abs(a - b) <= 0.005, name
+    assert not torch.equal(flat_weights(ceu), flat_weights(utu))
+
+
+METHOD_AND_CONTROL = (("ceu", "published"), ("utu", "corrected"))
 
 
 def test_residual_never_exceeds_the_bound_with_the_new_hessian():
-    """100 draws in both precisions of the released weights, early-stopped ones among them; the bound is not vacuous."""
+    """200 draws in both precisions of the released weights, early-stopped ones among them; the bound is not vacuous."""
     ratios = []
-    for seed in range(100):
+    for seed in range(200):
         generator = np.random.default_rng(seed)
         data, model = toy(
             seed,
@@ -411,16 +530,26 @@ def test_softmax_constant_is_tight():
 
 
 def test_objective_noise_has_its_deviation_in_the_first_order_condition():
-    """grad L = -b at the trained weights: over 100 trainings its entries have standard deviation sigma."""
+    """grad L = -b at the trained weights: over 500 trainings its entries have standard deviation sigma, to 5 %."""
     data, model = toy(11, nodes=16, edges=20, width=2, classes=2, train_nodes=10, ridge=0.1)
     oracle, entries = Oracle(model, data), []
-    for seed in range(100):
-        weights, log = run("ceu", model, data, NO_PAIRS, seed, noise=0.05)
-        assert log.certificate.status == "valid" and log.certificate.residual < 1e-9
-        entries.append(oracle.gradient(weights.numpy()))
+    chosen = replace(UNLEARNERS["ceu"].settings["corrected"], noise=0.05)
+    for seed in range(500):
+        session = CeuSession(model, data, chosen, seed)
+        assert session.accountant.spent < 1e-9
+        entries.append(oracle.gradient(session.theta.numpy()))
     entries = np.concatenate(entries)
-    assert entries.std() == pytest.approx(0.05, rel=4 / math.sqrt(2 * len(entries)))
+    assert entries.std() == pytest.approx(0.05, rel=0.05)
     assert abs(entries.mean()) < 4 * 0.05 / math.sqrt(len(entries))
+
+
+def test_concentrated_requests_are_covered_too():
+    """All edges of one node, where a first-order step is worst."""
+    for seed in range(5):
+        data, model = toy(seed, nodes=80, edges=240, ridge=0.1)
+        _, log = run("ceu", model, data, edges_of_hub(data), noise=1.0)
+        assert log.certificate.status == "valid" and len(edges_of_hub(data)[0]) >= 8
+        assert 0 < log.certificate.residual <= log.certificate.bound < 1e3 * log.certificate.residual
 
 
 def test_certificate_is_valid_within_the_budget_and_retrains_beyond_it():
@@ -496,7 +625,7 @@ def test_no_held_out_label_is_read_and_the_published_code_reads_them():
         ("ceu", {"damping": -1.0}, "at least 0"),
         ("ceu", {"noise": -1.0}, "at least 0"),
         ("ceu", {"chunk_size": 0}, "at least 1 edge"),
-        ("ceu", {"step": "paper"}, "influence or published"),
+        ("ceu", {"step": "paper"}, "by the preset"),
         ("idea", {"epsilon": 2.0}, "epsilon in"),
         ("idea", {"sigma": -0.1}, "at least 0"),
     ],
@@ -672,13 +801,13 @@ def bumpy():
 
 def test_one_edge_from_a_stationary_model_reaches_the_warm_optimum(bumpy):
     data, model, theta = bumpy
-    for seed in range(3):
+    for seed in range(4):
         pairs = some_edges(data, 1, seed)
         new = Objective(model, remove_edges(data, pairs), model.training_run.split.train, 1e-3)
         optimum = settle(new, theta)
         weights, log = run("ceu", model, data, pairs, tolerance=1e-12)
         error, move = float((weights - optimum).norm()), float((optimum - theta).norm())
-        assert error <= 0.03 * move and error <= 0.5 * move**2
+        assert error <= 0.5 * move**2 and (error <= 0.02 * move or move > 0.06)  # the first edge moves it that far
         assert log.rows[0]["step_length"] == 1.0 and "convex" in log.certificate.reason
 
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from lethe_lib.reporting.families import GRAPHS, NATIVE, TITLES, as_points, family_records, seeds_interval
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.study import load_records
+from lethe_lib.unlearning import UNLEARNERS
 
 REQUESTS, COLLAPSE = "certified_requests", "gnn_delete_collapse"
 CERTIFIED = ("ceu", "cgu", "scalegun")
@@ -198,6 +199,39 @@ def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated:
             }
         )
     return pd.DataFrame(rows)
+
+
+def ridge_table(steps: pd.DataFrame, where: str = "published") -> pd.DataFrame:
+    """What the ridge of CGU's own head costs in accuracy and buys in budget, one row per graph and ridge.
+
+    Args:
+        steps: from :func:`request_steps`. where: as in ``load_records``, for the accuracies.
+
+    Returns:
+        ``head, %``, test accuracy of the head before any request, and ``trained SGC, %``, that of the victim, means over
+        seeds; ``5 %, budgets``, the bound of the whole request over the budget, geometric mean; ``carried, %``, the largest
+        request that the budget carries, as a share of the whole one.
+    """
+    records = load_records(REQUESTS, where)
+    records = records[(records["method"] == "cgu") & (records["status"] == "ok")]
+    given = records["config_json"].map(lambda text: chosen_settings(text).get("ridge", np.nan))
+    default, rows = UNLEARNERS["cgu"].settings["corrected"].ridge, []
+    steps = steps[(steps["method"] == "cgu") & ~steps["single"]]
+    for (data, ridge), runs in records.groupby(["data", given.fillna(default)], sort=False):
+        part = steps[(steps["data"] == data) & (steps["ridge"].fillna(default) == ridge)]
+        bounds = geometric_means(part, ("bound_budgets",))["bound_budgets"]
+        carried = bounds.index[bounds <= 1]
+        rows.append(
+            {
+                "graph": GRAPHS[data],
+                "ridge": ridge,
+                "head, %": 100 * float(runs["own_accuracy"].mean()),
+                "trained SGC, %": 100 * float(runs["original_accuracy"].mean()),
+                "5 %, budgets": bounds.iloc[-1],
+                "carried, %": 100 * carried.max() / bounds.index[-1] if len(carried) else 0.0,
+            }
+        )
+    return pd.DataFrame(rows).sort_values(["graph", "ridge"], ignore_index=True)
 
 
 def residual_table(where: str = "published") -> pd.DataFrame:

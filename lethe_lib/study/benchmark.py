@@ -59,8 +59,8 @@ def with_outcomes(records: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         the records with ``change`` (test accuracy of the released model on the retained graph minus that of the original on
-        the original graph, so that UtU's is what the graph alone changes), ``share`` (seconds over the mean seconds of the Golds of the same cell and seed; NaN without a
-        Gold) and ``broken`` (collapsed, diverged or failed).
+        the original graph, so that UtU's is what the graph alone changes), ``share`` (seconds over the mean seconds of the
+        Golds of the same cell and seed; NaN without a Gold) and ``broken`` (collapsed, diverged or failed).
     """
     records = records.copy()
     golds = records[records["method"] == "gold"].groupby([*CELL, "seed"])["seconds"].mean().rename("gold_seconds")

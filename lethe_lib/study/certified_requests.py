@@ -240,9 +240,14 @@ def _copy(head: CertifiedHead) -> CertifiedHead:
 def serve_by_influence(
     case: Case, pairs: torch.Tensor, sizes: list[int], single: int
 ) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """CEU and IDEA: every request is a run of its own; they keep no state to stream from. See :func:`serve_by_head`."""
+    """CEU and IDEA: every request is a run of its own, from the victim. See :func:`serve_by_head`."""
     if single:
-        raise InputError(f"stream={single}: {case.method} keeps nothing between requests, so leave stream at 0")
+        why = {
+            "ceu": "these runs take CEU's requests at once, from one original each; one after the other they are served by "
+            "lethe_lib.unlearning.stream",
+            "idea": "no guarantee over several requests is proved for IDEA, whose noise belongs to one release",
+        }
+        raise InputError(f"stream={single}: {why[case.method]}: leave stream at 0")
     steps, seconds = [], []
     for size in sizes:
         for hessian in ("new", "old") if case.method == "ceu" else ("new",):

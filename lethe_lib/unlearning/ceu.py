@@ -27,28 +27,32 @@ With ``noise`` = 0 nothing was perturbed in training, and a small gradient says 
 certificate is ``not_applicable``, residual and bound are reported. ``noise`` > 0 first trains the linear model on G with
 b in the objective, from the given weights to stationarity, since that is the model the theory is about.
 
-``step="published"``: the benchmark's and the authors' code: Hessian of the sum of the losses together with 1/m, so a
-step m times too small; H on G; one system per weight tensor; every node near the request, held-out labels included; the
-gradient cut to norm 1000. CG starts at 0 and stops at negative curvature, where their optimiser would walk on.
+Requests one after the other (:class:`CeuSession`, ``stream``): one b, and taylor and solver terms that add up until the
+budget is gone; r_0 and the rounding of the present release enter once. A whole request is a session with one block.
+
+``published``: module ``ceu_published``.
 """
 
+import copy
 import math
 import time
 from dataclasses import dataclass
 
 import torch
+from torch_geometric.data import Data
 
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
 from lethe_lib.models.propagation import propagated_features
 from lethe_lib.seeding import torch_generator
+from lethe_lib.structure import remove_edges
 from lethe_lib.unlearning.accountant import Accountant, Certificate
+from lethe_lib.unlearning.ceu_published import PublishedCeuSettings, published
 from lethe_lib.unlearning.curvature import Objective, flat_weights, set_weights
 from lethe_lib.unlearning.influence import (
     InfluenceSettings,
     add_note,
     chunks,
-    gradient_difference,
     influence_step,
     is_linear,
     ridge_of,
@@ -58,7 +62,7 @@ from lethe_lib.unlearning.influence import (
 )
 from lethe_lib.unlearning.request import EDGE_REPLACE, PUBLISHED, EdgeRequest
 from lethe_lib.unlearning.result import Unlearner
-from lethe_lib.unlearning.solvers import conjugate_gradient, minimise
+from lethe_lib.unlearning.solvers import minimise
 from lethe_lib.unlearning.steps import StepLog
 
 SOFTMAX_GAMMA = math.sqrt(2.0) / (3.0 * math.sqrt(3.0))
@@ -73,8 +77,7 @@ class CeuSettings(InfluenceSettings):
         noise: standard deviation of each entry of b on the mean scale; 0 trains nothing. Linear models only.
         epsilon, delta: the guarantee wanted.
         chunk_size: edges removed in one step, with everything evaluated anew in between; None removes all at once.
-        step: ``influence``, or ``published`` for the traits of the published code; the latter reads only
-            ``iterations`` and ``tolerance``.
+        step: ``influence``; names the algorithm in records. The preset ``published`` has settings of its own.
     """
 
     iterations: int = 300
@@ -86,64 +89,129 @@ class CeuSettings(InfluenceSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.step not in ("influence", "published"):
-            raise InputError(f"step={self.step!r} is unknown: choose influence or published")
+        if self.step != "influence":
+            raise InputError(f"step={self.step!r} is unknown: leave it, and choose the algorithm by the preset")
         if self.noise < 0:
             raise InputError(f"noise={self.noise} must be at least 0")
 
 
-def certified_edge_unlearning(
-    model: Backbone, request: EdgeRequest, settings: CeuSettings, seed: int
-) -> tuple[Backbone, StepLog]:
-    """Take the step, or one step per chunk, in place; the certificate is in the log.
+class CeuSession:
+    """The model under removal: open once, then one :meth:`remove` per request.
 
-    The rows hold, besides the numbers of the shared step, ``bound`` (so far), ``taylor`` (of this step), ``retrained``
-    (1 if the budget ran out here).
+    Attributes:
+        theta: (p,), the weights, in the dtype to work in; the release rounds them to the model's.
+        noise: b of the present weights, (p,); None without objective noise.
+        accountant: the budget; None without objective noise.
+        data: the present graph. log: one row per request, see :meth:`remove`.
+
+    Args:
+        model: gives architecture, split, ridge and the weights to start from; it is not changed.
+        data: the graph with the edges.
+        settings: of the step and the certificate.
+        seed: of the draws of b.
+
+    Raises:
+        InputError: objective noise for a model that is not linear or has no ridge.
     """
-    if settings.step == "published":
-        return _published(model, request, settings)
-    ridge, train, log = ridge_of(model), request.split.train, StepLog()
-    certifiable = is_linear(model) and ridge > 0
-    if settings.noise > 0 and not certifiable:
-        raise InputError(
-            f"noise={settings.noise} trains the model again with a noisy objective, for which it must be linear with a "
-            f"positive weight decay; this is {model.training_run.backbone} with weight decay {ridge}: leave noise at 0"
-        )
-    theta, noise, accountant = flat_weights(model, working_dtype(model)), None, None
-    dtype = next(model.parameters()).dtype
-    if settings.noise > 0:
-        start = time.perf_counter()
-        theta, noise, initial = _train_with_noise(model, request.data, train, ridge, theta, settings, seed, log)
-        log.original_seconds = time.perf_counter() - start
-        accountant = Accountant(settings.epsilon, settings.delta, settings.noise, initial)
-    bound = math.nan
-    for before, after, pairs in chunks(request, settings.chunk_size, seed):
-        touched = touched_training_nodes(model, before, pairs)
-        old, new = (Objective(model, graph, train, ridge, noise, log) for graph in (before, after))
-        step = influence_step(old, new, theta, touched, settings)
-        row = {**step.row, "retrained": 0.0}
-        if is_linear(model):
-            taylor, rounding = taylor_bound(new, step.theta - theta), rounding_bound(new, step.theta, dtype)
+
+    def __init__(self, model: Backbone, data: Data, settings: CeuSettings, seed: int):
+        self.model, self.data, self.settings, self.seed = model, data, settings, seed
+        self.train, self.ridge = model.training_run.split.train, ridge_of(model)
+        self.log, self.bound = StepLog(), math.nan
+        self.theta, self.noise, self.accountant = flat_weights(model, working_dtype(model)), None, None
+        if settings.noise > 0:
+            if not (is_linear(model) and self.ridge > 0):
+                raise InputError(
+                    f"noise={settings.noise} trains the model again with a noisy objective, for which it must be linear "
+                    f"with a positive weight decay; this is {model.training_run.backbone} with weight decay "
+                    f"{self.ridge}: leave noise at 0"
+                )
+            start = time.perf_counter()
+            initial = self._train_with_noise(0)
+            self.log.original_seconds = time.perf_counter() - start
+            self.accountant = Accountant(settings.epsilon, settings.delta, settings.noise, initial)
+
+    def objective(self, data: Data) -> Objective:
+        """L_b with the present b on a graph."""
+        return Objective(self.model, data, self.train, self.ridge, self.noise, self.log)
+
+    def remove(self, pairs: torch.Tensor) -> dict[str, float]:
+        """Serve one request.
+
+        Args:
+            pairs: (2, n) edges of the present graph.
+
+        Returns:
+            The row of the log: besides the numbers of the shared step ``bound`` (so far), ``taylor`` (of this step) and
+            ``retrained`` (1 if the budget ran out here).
+        """
+        before, self.data = self.data, remove_edges(self.data, pairs)
+        touched = touched_training_nodes(self.model, before, pairs)
+        new = self.objective(self.data)
+        step = influence_step(self.objective(before), new, self.theta, touched, self.settings)
+        row, move, self.theta = {**step.row, "retrained": 0.0}, step.theta - self.theta, step.theta
+        if is_linear(self.model):
+            taylor, rounding = taylor_bound(new, move), self._rounding(new)
             unsolved = step.solution.residual * float(step.difference.norm())
             added = taylor + unsolved + row["damping"] * float(step.solution.x.norm())
-            bound = (bound if log.rows else row["gradient_norm"]) + added
-            row |= {"taylor": taylor, "bound": bound + rounding}
-        theta = step.theta
-        if accountant is not None and not accountant.charge(added, rounding):
-            theta, noise, bound = _train_with_noise(
-                model, after, train, ridge, theta, settings, seed, log, accountant.retrainings + 1
-            )
-            new = replace_noise(new, noise)
-            rounding = rounding_bound(new, theta, dtype)
-            accountant.restart(bound, rounding)
-            row |= {"retrained": 1.0, "bound": bound + rounding}
-        log.rows.append(row)
-        add_note(log, step.note)
-    released = theta.to(dtype).to(theta.dtype)
-    residual = float(new.gradient(released).norm())
-    log.certificate = _certificate(model, settings, accountant, residual, log.rows[-1].get("bound", math.nan))
-    set_weights(model, theta)
-    return model, log
+            self.bound = (self.bound if self.log.rows else row["gradient_norm"]) + added
+            if self.accountant is not None and not self.accountant.charge(added, rounding):
+                self.bound = self._train_with_noise(self.accountant.retrainings + 1)
+                rounding = self._rounding(self.objective(self.data))
+                self.accountant.restart(self.bound, rounding)
+                row["retrained"] = 1.0
+            row |= {"taylor": taylor, "bound": self.bound + rounding}
+        self.log.rows.append(row)
+        add_note(self.log, step.note)
+        return row
+
+    def residual(self) -> float:
+        """|grad L_b| at the released weights on the present graph: what the bound is about."""
+        released = self.theta.to(next(self.model.parameters()).dtype).to(self.theta.dtype)
+        return float(self.objective(self.data).gradient(released).norm())
+
+    def certificate(self, residual: float) -> Certificate:
+        """What may be said of the released weights, with the residual that was measured."""
+        reason, old = why_not_strongly_convex(self.model), self.settings.hessian == "old"
+        if not reason and old:
+            reason = "the Hessian is that of the graph with the edges: no bound of the residual is proved"
+        elif not reason and self.accountant is None:
+            reason = "no noise in the training objective: residual and bound do not make models indistinguishable"
+        if not reason:
+            return self.accountant.certificate(residual)
+        proved = math.nan if old or not self.log.rows else self.log.rows[-1].get("bound", math.nan)
+        return Certificate("not_applicable", residual=residual, bound=proved, noise=self.settings.noise, reason=reason)
+
+    def release(self) -> Backbone:
+        """The present weights in a copy of the model."""
+        released = copy.deepcopy(self.model).eval()
+        set_weights(released, self.theta)
+        return released
+
+    def _train_with_noise(self, draw: int) -> float:
+        """Minimise L_b on the present graph with a fresh b, from the present weights; what is left of the gradient."""
+        generator = torch_generator(self.seed, "unlearning", "objective noise", draw)
+        noise = self.settings.noise * torch.randn(self.theta.shape, generator=generator, dtype=torch.float64)
+        self.noise = noise.to(self.theta)
+        objective = self.objective(self.data)
+        self.theta = minimise(objective, self.theta)
+        return float(objective.gradient(self.theta).norm())
+
+    def _rounding(self, objective: Objective) -> float:
+        return rounding_bound(objective, self.theta, next(self.model.parameters()).dtype)
+
+
+def certified_edge_unlearning(
+    model: Backbone, request: EdgeRequest, settings: CeuSettings | PublishedCeuSettings, seed: int
+) -> tuple[Backbone, StepLog]:
+    """Take the step, or one step per chunk; see :meth:`CeuSession.remove` for the log, which holds the certificate."""
+    if isinstance(settings, PublishedCeuSettings):
+        return published(model, request, settings)
+    session = CeuSession(model, request.data, settings, seed)
+    for _, _, pairs in chunks(request, settings.chunk_size, seed):
+        session.remove(pairs)
+    session.log.certificate = session.certificate(session.residual())
+    return session.release(), session.log
 
 
 def taylor_bound(objective: Objective, delta: torch.Tensor) -> float:
@@ -176,77 +244,11 @@ def _rows_and_moves(objective: Objective, delta: torch.Tensor) -> tuple[torch.Te
     return (rows + float(bias)).sqrt(), moves
 
 
-def replace_noise(objective: Objective, noise: torch.Tensor) -> Objective:
-    """The same objective with another b."""
-    return Objective(objective.model, objective.data, objective.nodes, objective.ridge, noise, objective.log)
-
-
-def _train_with_noise(
-    model, data, train, ridge, theta, settings, seed, log, draw=0
-) -> tuple[torch.Tensor, torch.Tensor, float]:
-    """Weights that minimise L_b with a fresh b, that b, and the gradient norm that is left."""
-    generator = torch_generator(seed, "unlearning", "objective noise", draw)
-    noise = settings.noise * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
-    objective = Objective(model, data, train, ridge, noise.to(theta), log)
-    theta = minimise(objective, theta)
-    return theta, objective.noise, float(objective.gradient(theta).norm())
-
-
-def _certificate(
-    model: Backbone, settings: CeuSettings, accountant: Accountant | None, residual: float, bound: float
-) -> Certificate:
-    """What may be said of the released weights."""
-    reason = why_not_strongly_convex(model)
-    if not reason and settings.hessian == "old":
-        reason = "the Hessian is that of the graph with the edges: no bound of the residual is proved"
-    elif not reason and accountant is None:
-        reason = "no noise in the training objective: residual and bound do not make models indistinguishable"
-    if not reason:
-        return accountant.certificate(residual)
-    proved = math.nan if settings.hessian == "old" else bound
-    return Certificate("not_applicable", residual=residual, bound=proved, noise=settings.noise, reason=reason)
-
-
-def _published(model: Backbone, request: EdgeRequest, settings: CeuSettings) -> tuple[Backbone, StepLog]:
-    """The traits of the published code (module docstring), on the scale of the summed loss as there."""
-    log, theta, train = StepLog(), flat_weights(model), request.split.train
-    old, new = (Objective(model, graph, train, log=log) for graph in (request.data, request.retained))
-    m = len(train)
-    v = m * gradient_difference(old, new, theta, request.forget_nodes)
-    v = v * min(1.0, 1e3 / max(float(v.norm()), 1e-30))
-    product, x, start, negative = old.hessian(theta), torch.zeros_like(theta), 0, 0
-    for parameter in model.parameters():
-        block = slice(start, start + parameter.numel())
-        start = block.stop
-
-        def block_product(part: torch.Tensor, block: slice = block) -> torch.Tensor:
-            whole = torch.zeros_like(theta)
-            whole[block] = part
-            return m * product(whole)[block]
-
-        solution = conjugate_gradient(block_product, v[block], 0.0, settings.tolerance, settings.iterations)
-        x[block] = solution.x
-        negative += solution.negative_curvature
-    step = x / m
-    set_weights(model, theta - step)
-    relative = float(step.norm() / theta.norm())
-    log.rows.append(
-        {
-            "touched_nodes": float(len(request.forget_nodes)),
-            "difference_norm": float(v.norm()) / m,
-            "step_norm": float(step.norm()),
-            "relative_step": relative,
-            "blocks_with_negative_curvature": float(negative),
-        }
-    )
-    log.certificate = Certificate("not_applicable", reason="the published code adds no noise and bounds no residual")
-    return model, log
-
-
 CEU = Unlearner(
     certified_edge_unlearning,
-    {"corrected": CeuSettings(), "published": CeuSettings(step="published", hessian="old", iterations=100)},
+    {"corrected": CeuSettings(), "published": PublishedCeuSettings()},
     "graph-native",
     "Wu, Shen, Ning, Wang, Wang, KDD 2023",
     mapping={"corrected": EDGE_REPLACE, "published": PUBLISHED},
+    session=CeuSession,
 )

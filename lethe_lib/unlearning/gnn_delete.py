@@ -3,21 +3,24 @@
     S_l = nodes within l hops of an endpoint
     h'_l = layer_l(h'_{l-1}) before its activation, and on S_l times W_l;        W_l = I at the start, h = all W_l at I
     DEC_l = mean of (h'_l[u] - h_l[p])^2, (h'_l[v] - h_l[q])^2 over forgotten (u, v), each with a random pair (p, q)
-    NI_l  = mean of (h'_l[w] - h_l[w])^2 over w in S_l that are no endpoints
+    NI_l  = mean of (h'_l[w] - h_l[w])^2 over w in S_l that are no endpoints         both means over all entries of the rows
     W_l by Adam on  weight DEC_l + (1 - weight) NI_l,  layer by layer: the input of a layer is a constant to its loss
     answer on G_r with the operators in place
 
 Cheng, Dasoulas, He, Agarwal, Zitnik, "GNNDelete: a general strategy for unlearning in graph neural networks", ICLR
 2023. h is the original model on G_r, so with W_l = I the released model is the unlinked one bit for bit, and NI is 0
-there; random pairs are drawn once and kept. Outputs outside S_L never change.
+there; random pairs are drawn once and kept. They are drawn by node number: the same graph with its nodes numbered
+otherwise gets other pairs, and so other operators, equal in distribution alone. Outputs outside S_L never change, but for
+``ends_only`` with three layers or more, where those within L hops can.
 
 SGC has no rows between its hops. Its operators act on the class scores after every hop, which is the same network
 written as K layers, the first of which projects; at W = I it answers with SGC's own arithmetic.
 
 Differences from the paper: its operators start at 0.001 in every entry (``start="ones"``), which maps every row of the
 region to one direction and takes thousands of small steps to leave; with few steps the model collapses. Ours start at
-the identity. It takes 1,500 steps at rate 1e-3; 100 at 1e-2 reach the same loss. Its task is link prediction, so its
-last layer is an embedding; here it holds the logits.
+the identity. It takes 1,500 steps at rate 1e-3; 100 at 1e-2 reach the same loss. Its NI is the mean over nodes of the SUM
+of a row's squares, ours is smaller by the width of the layer, and so weighs less against DEC, a mean over entries in both.
+Its task is link prediction, so its last layer is an embedding; here it holds the logits.
 
 ``published``: the traits of the Lethe benchmark (arXiv:2610.21869): ones / 1000 and 10 epochs; DEC compares scores of
 forgotten edges with scores of fresh random pairs, h'[u] . h'[v] against h'[p] . h'[q]; NI with the endpoints; training on

@@ -18,6 +18,9 @@ depends on the data, so it is a diagnostic and no guarantee.) The certificate is
 the calibrated value, where the model is not convex, and where a loss above C is met. ``sigma=None`` takes the calibrated
 value.
 
+Over several requests nothing is proved: every release has noise of its own, and the next step starts from noisy weights.
+``stream`` serves it one request after the other without a bound, and says so.
+
 Differences from the paper: curvature on G_r, by Gauss and Newton, with a measured scale, safeguard and ridge, as in
 ``gif``. The noise has a standard deviation of 0.01 by default, at which models still work here.
 

@@ -3,9 +3,14 @@
     open the method's original on the graph with the edges, if it keeps a state of its own
     for every block of edges: serve it, timed; then, untimed, measure the residual and release a model
 
-A method with a ``session`` (CGU, ScaleGUN) goes on from its own state. Any other method starts every request from the
-model that the request before released, on the graph that was left; where such a method has a certificate, the bounds of
-its requests add up by the triangle inequality, and its residual is that of the last request.
+A method with a ``session`` (CEU, CGU, ScaleGUN) goes on from its own state: what its requests leave is bounded together,
+charged to one budget, and the time of training again counts to the request that caused it. Any other method starts every
+request from the model that the request before released, on the graph that was left, with the request number in its seed.
+
+Nothing of that is proved to compose. IDEA is the case in point: its theorem is about the noise of one release. A second
+request starts from weights that hold the noise of the first, and adds its own; where every release of n had a guarantee
+(epsilon, delta) of its own, all n together would have n epsilon and n delta, which nobody keeps books of here. So such a
+stream has no bound and no budget, and says so in ``note``.
 """
 
 import math
@@ -29,13 +34,15 @@ class Served:
 
     Attributes:
         edges: in this block.
-        seconds: wall time of serving it: neither the release nor the measurement of the residual.
+        seconds: wall time of serving it, training again included: neither the release nor the measurement of the
+            residual.
         status: as in ``unlearn``; sessions say ``ok``.
         residual: exact |grad L_b| on the graph that is left; NaN where the method has no certificate.
         bound: proved bound of it after all requests so far; NaN where nothing is proved.
-        budget: largest bound that the guarantee allows; NaN without one.
+        budget: largest bound that the guarantee allows; NaN without one, as for CEU without ``noise``.
         retrainings: so far. retrained: whether this request caused one.
         model: released after this request. graph: what is left, on which the model answers.
+        note: what a reader of the numbers must know; mostly nothing.
     """
 
     edges: int
@@ -48,6 +55,7 @@ class Served:
     retrained: bool
     model: Backbone
     graph: Data
+    note: str = ""
 
 
 def stream(
@@ -107,43 +115,40 @@ def _in_session(
         graph, books = remove_edges(graph, pairs), session.accountant
         certificate = session.certificate(session.residual())
         yield Served(
-            pairs.shape[1],
-            seconds,
-            "ok",
-            certificate.residual,
-            certificate.bound,
-            books.budget,
-            books.retrainings,
-            bool(row["retrained"]),
-            session.release(),
-            graph,
+            edges=pairs.shape[1],
+            seconds=seconds,
+            status="ok",
+            residual=certificate.residual,
+            bound=certificate.bound,
+            budget=books.budget if books else math.nan,
+            retrainings=books.retrainings if books else 0,
+            retrained=bool(row["retrained"]),
+            model=session.release(),
+            graph=graph,
+            note=certificate.reason if certificate.status == "not_applicable" else "",
         )
 
 
 def _chained(
     method: str, model: Backbone, data: Data, blocks: Iterable[torch.Tensor], seed: int, preset: str, settings: dict
 ) -> Iterator[Served]:
-    bound = retrainings = 0
     for number, pairs in enumerate(blocks):
         _check(pairs)
         result = unlearn(method, model, data, pairs, seed + number, preset, **settings)
         certificate = result.steps.certificate
-        again = certificate.retrainings if certificate else 0
-        bound = math.nan if certificate is None else certificate.bound + (0.0 if again else bound)
-        retrainings += again
         model, data = result.model, result.request.retained
-        residual = certificate.residual if certificate else math.nan
         yield Served(
-            pairs.shape[1],
-            result.seconds,
-            result.status,
-            residual,
-            bound,
-            math.nan,
-            retrainings,
-            again > 0,
-            model,
-            data,
+            edges=pairs.shape[1],
+            seconds=result.seconds,
+            status=result.status,
+            residual=certificate.residual if certificate else math.nan,
+            bound=math.nan,
+            budget=math.nan,
+            retrainings=0,
+            retrained=False,
+            model=model,
+            graph=data,
+            note=f"{method}: no guarantee over several requests is proved" if certificate else "",
         )
 
 

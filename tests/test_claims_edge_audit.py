@@ -1,10 +1,12 @@
-"""Verdicts of chapter 15 on constructed runs, where they can be read off."""
+"""Verdicts of chapter 15 on constructed runs, where they can be read off, and the controls of the published records."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from lethe_lib.errors import InputError
 from lethe_lib.reporting import claims_edge_audit as claims
+from lethe_lib.seeding import numpy_generator
 
 
 def runs(rows, half=0.02):
@@ -18,8 +20,8 @@ def runs(rows, half=0.02):
     return table
 
 
-def given(monkeypatch, rows):
-    monkeypatch.setattr(claims, "plain_runs", lambda where="published": runs(rows))
+def given(monkeypatch, rows, **columns):
+    monkeypatch.setattr(claims, "plain_runs", lambda where="published", any_ridge=False: runs(rows).assign(**columns))
 
 
 NAN = float("nan")
@@ -60,8 +62,41 @@ def test_a_method_must_remove_half_in_every_setting_at_a_point_of_accuracy(monke
     assert claims.check_removal().verdict == "holds"
     given(monkeypatch, [*CORA, good[0], ("cora", "high", "fine_tuning", 0.53, 0.2, 0.88, NAN)])
     assert claims.check_removal().verdict == "inconclusive"  # two points lost in one setting
+    given(monkeypatch, [*CORA, good[0], ("cora", "high", "fine_tuning", 0.56, 0.45, 0.9, NAN)])
+    assert claims.check_removal().verdict == "inconclusive"  # the interval of one setting reaches over one half
     given(monkeypatch, [*CORA, ("cora", "low", "scrub", 0.69, 0.9, 0.9, NAN)])
     assert claims.check_removal().verdict == "fails"
+    given(monkeypatch, CORA)
+    assert claims.check_removal().verdict == "not testable here"
+
+
+def test_a_method_that_was_not_run_everywhere_proves_nothing(monkeypatch):
+    part = ("cora", "low", "fine_tuning", 0.53, 0.2, 0.9, NAN)
+    given(monkeypatch, [*CORA, part])
+    found = claims.check_removal()
+    assert found.verdict == "inconclusive"
+    assert "all 2 settings with memory: none" in found.detail and "not in all: fine_tuning" in found.detail
+    assert "1 of 2 settings" in found.detail
+    given(monkeypatch, [*CORA, part, part])  # the same setting twice is one setting
+    assert claims.check_removal().verdict == "inconclusive"
+    given(monkeypatch, [*CORA, part, ("photo", "low", "utu", 0.50, NAN, 0.9, NAN), (*part[:1], "high", *part[2:])])
+    assert claims.check_removal().verdict == "holds"  # where there is nothing to remove, nothing is missing
+
+
+def test_methods_are_compared_by_what_they_share_and_by_what_they_cover(monkeypatch):
+    rows = [
+        ("cora", "low", "gif", 0.6, 0.3, 0.9, NAN),  # least of all, where it was run
+        ("cora", "low", "scrub", 0.6, 0.4, 0.9, NAN),
+        ("cora", "high", "scrub", 0.6, 1.0, 0.9, NAN),
+    ]
+    given(monkeypatch, [*CORA, *rows])
+    table = claims.removing_methods()
+    assert table["method"].tolist() == ["scrub", "gif"] and table["covers"].tolist() == [True, False]
+    assert table["residual"].tolist() == pytest.approx([0.7, 0.3])
+    assert table["residual_shared"].tolist() == pytest.approx([0.4, 0.3])  # Cora low alone
+    assert table["settings"].tolist() == [2, 1] and table.attrs["settings"] == 2
+    given(monkeypatch, [*CORA, rows[0], rows[2]])
+    assert claims.removing_methods()["residual_shared"].isna().all()
 
 
 def test_low_pools_as_the_weakness_of_all_methods(monkeypatch):
@@ -79,9 +114,107 @@ def test_the_bound_of_a_certificate(monkeypatch):
     # likelihood ratio at most e^(2 eps) either way: the best test has error rates 1 / (1 + e^(2 eps)), and so one corner
     corner = 1 / (1 + np.exp(2 * 0.3))
     assert claims.certified_bound(0.3) == pytest.approx(1 - corner)
-    given(monkeypatch, [*CORA, ("cora", "low", "cgu", 0.50, 0.0, 0.9, 0.1)])
-    assert claims.check_certificates().verdict == "holds"
-    given(monkeypatch, [*CORA, ("cora", "low", "cgu", 0.62, 0.6, 0.9, 0.1)])
+    certified = ("cora", "low", "cgu", 0.50, 0.0, 0.9, 0.1)
+    given(monkeypatch, [*CORA, certified], retrained=0.25)
+    found = claims.check_certificates()
+    assert found.verdict == "holds" and "25% of the trials" in found.detail
+    given(monkeypatch, [*CORA, ("cora", "low", "cgu", 0.62, 0.6, 0.9, 0.1)], retrained=0.0)
     assert claims.check_certificates().verdict == "fails"
+    given(monkeypatch, [*CORA, ("cora", "low", "cgu", 0.54, 0.6, 0.9, 0.1)], retrained=0.0)
+    assert claims.check_certificates().verdict == "inconclusive"  # the bound is inside the interval
     given(monkeypatch, CORA)
     assert claims.check_certificates().verdict == "not testable here"
+
+
+def test_certified_runs_that_trained_again_do_not_count(monkeypatch):
+    certified = [("cora", "low", "cgu", 0.50, 0.0, 0.9, 0.1), ("cora", "high", "scalegun", 0.62, 0.6, 0.9, 0.1)]
+    given(monkeypatch, [*CORA, *certified], retrained=1.0)
+    found = claims.check_certificates()
+    assert found.verdict == "not testable here" and found.detail.startswith("2 of 2 certified runs trained again")
+    given(monkeypatch, [*CORA, *certified])  # records without the column
+    found = claims.check_certificates()
+    assert found.verdict == "not testable here" and "Of 2 it is not recorded" in found.detail
+    given(monkeypatch, [*CORA, *certified], retrained=[NAN] * len(CORA) + [1.0, 0.5])
+    found = claims.check_certificates()  # the run that is left breaks its bound
+    assert found.verdict == "fails" and found.effect == 0.62 and found.detail.startswith("1 of 2")
+
+
+# The controls
+
+
+def controls(monkeypatch):
+    """Gold, one untrained model under two ways of training, one that never changes, one with priors that rise; UtU."""
+    table = pd.DataFrame(
+        {
+            "method": ["gold", "untrained", "untrained", "untrained", "untrained", "utu"],
+            "preset": ["corrected", "corrected", "published", "corrected", "corrected", "corrected"],
+            "auc": [0.51, 0.49, 0.49, 0.5, 0.512, 0.7],
+            "null_auc": [0.501, 0.5, 0.5, 0.5, 0.511, 0.5],
+            "null_error": [0.005, 0.005, 0.005, 0.0, 0.004, 0.005],
+            "same_seed": [False, False, False, True, False, False],
+            "spread": [0.0, 0.0, 0.0, 0.0, 0.25, 0.0],
+        }
+    ).assign(data="cora", backbone="gcn", pool="low", trials=64)
+    monkeypatch.setattr(claims, "audited_runs", lambda where="published": table)
+
+
+def test_the_distance_of_controls_by_hand(monkeypatch):
+    controls(monkeypatch)
+    rows = claims.control_rows()
+    assert rows["preset"].tolist() == ["corrected"] * 4  # an untrained model has no training: once is enough
+    assert rows["expected"].tolist() == [0.5, 0.5, 0.5, 0.511]
+    assert rows["distance"].tolist() == pytest.approx([2.0, -2.0, NAN, 0.25], nan_ok=True)
+
+
+def test_what_many_rows_may_do_by_chance():
+    assert claims.allowed_distance(1) == pytest.approx(1.96, abs=0.001)
+    values = np.abs(numpy_generator(0, "many rows").standard_normal((4000, 30)))
+    assert 0.03 < (values.max(1) > claims.allowed_distance(30)).mean() < 0.07
+    with pytest.raises(InputError, match="neither Gold nor Untrained"):
+        claims.allowed_distance(0)
+
+
+def test_published_controls_have_no_memory():
+    """Exact answers in every published setting, allowing for how many there are."""
+    rows = claims.control_rows()
+    constant = rows[rows["distance"].isna()]
+    assert (constant["auc"] == 0.5).all() and constant["same_seed"].all()
+    varying = rows[rows["distance"].notna()]
+    assert len(varying) >= 20
+    assert varying["distance"].abs().max() < claims.allowed_distance(len(varying))
+    # Nor do they lean to one side; rows that share coins go together, so the allowance is wide.
+    assert abs(varying["distance"].mean()) < 1 and 0.5 < varying["distance"].std() < 1.6
+
+
+def test_published_coins_tossed_again_have_one_half():
+    runs = claims.audited_runs()
+    runs = runs[runs["spread"] == 0]
+    assert len(runs) > 100 and (runs["null_auc"] - 0.5).abs().max() < 0.005
+
+
+def test_the_published_memoriser_is_seen_everywhere():
+    runs = claims.plain_runs()
+    cell = ["data", "backbone", "pool", "preset"]
+    planted = runs[runs["method"] == "memoriser"]
+    every = claims.audited_runs()
+    assert every[every["method"] == "memoriser"]["auc"].min() > 0.95
+    unlinked = set(map(tuple, runs.loc[runs["method"] == "utu", cell].to_numpy()))
+    assert len(unlinked) > 8 and unlinked == set(map(tuple, planted[cell].to_numpy()))
+
+
+# Memory and the place of an edge
+
+
+def test_rank_correlations_with_intervals():
+    x = numpy_generator(0, "rank correlations").standard_normal((3, 300))
+    edges = pd.DataFrame({"edge_auc": x[0], "same": x[0] ** 3, "other": x[1], "one": 1.0, "mixed": x[0] + x[2]})
+    edges.loc[5, "edge_auc"] = np.nan
+    found = claims.rank_correlations(edges, ("same", "other", "one", "mixed"))
+    assert found["same"] == pytest.approx((1.0, 1.0, 1.0)) and np.isnan(found["one"]).all()
+    for name in ("other", "mixed"):
+        value, low, high = found[name]
+        assert value == pytest.approx(edges[name].corr(edges["edge_auc"], method="spearman"), abs=1e-9)
+        fisher = np.tanh(np.arctanh(value) + 1.96 * np.array([-1, 1]) * np.sqrt((1 + value**2 / 2) / 296))
+        assert np.allclose([low, high], fisher, atol=0.03)
+    few = claims.rank_correlations(edges.iloc[:2], ("other",))
+    assert np.isnan(few["other"]).all()

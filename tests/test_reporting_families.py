@@ -35,6 +35,7 @@ from lethe_lib.reporting.families import (
 )
 from lethe_lib.reporting.followed_runs import MEASURES, follow, live_case, path_figure
 from lethe_lib.study import load_records
+from lethe_lib.study.benchmark import with_outcomes
 from lethe_lib.study.studies import GENERIC
 from lethe_lib.study.tuning import chosen_settings
 from lethe_lib.unlearning import UNLEARNERS, unlearn
@@ -210,6 +211,7 @@ def use(monkeypatch):
     def replace(table, excess_table=None):
         tables = {"generic_unlearning": table, "generic_unlearning_excess": excess_table}
         monkeypatch.setattr(families, "load_records", lambda study, where="published": tables[study])
+        monkeypatch.setattr(claims_gradient_family, "benchmark_records", lambda: with_outcomes(table))
 
     return replace
 
@@ -424,7 +426,24 @@ def test_l03_leaves_out_collapse_additions_and_other_backbones(use):
     finding = CLAIMS["L03"].check()
     assert finding.verdict == "holds" and "10 cells with a collapsed run are left out" in finding.detail
     kept = accuracy_kept()
-    assert set(kept["method"]) == set(GENERIC) and len(kept) == 9 * 5 * 2 * 2 - 10
+    assert set(kept["method"]) == {*GENERIC, "utu"} and len(kept) == 10 * 5 * 2 * 2 - 10
+
+
+def test_l03_reads_the_graph_native_methods_each_on_its_backbone(use):
+    table = records()
+    table = table[table["data"].isin(["photo", "cora"]) & table["method"].isin(["gold", "utu", "salun"])]
+    rows = table[table["method"] == "salun"]
+    native = [rows.assign(method="idea"), rows.assign(method="cgu", backbone="sgc"), rows.assign(method="gif")]
+    table = pd.concat([table, *native, rows.assign(method="gnn_delete", status="unsupported")], ignore_index=True)
+    use(table)
+    assert CLAIMS["L03"].check().verdict == "holds"
+    assert set(accuracy_kept()["method"]) == {"utu", "salun", "idea", "cgu"}
+    for method in ("idea", "cgu"):
+        use(table.assign(accuracy_test=table["accuracy_test"].mask(table["method"] == method, 0.7)))
+        assert CLAIMS["L03"].check().verdict == "fails"
+    alone = (table["method"] == "idea") & (table["seed"] > 0)
+    use(table[~alone].assign(accuracy_test=table["accuracy_test"].mask(table["method"] == "idea", 0.7)))
+    assert CLAIMS["L03"].check().verdict == "holds"  # one seed has no interval
 
 
 @pytest.mark.parametrize(("change", "verdict"), [(-0.32, "holds"), (-0.02, "fails"), (-0.1, "inconclusive")])

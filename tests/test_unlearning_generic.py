@@ -2,6 +2,7 @@
 
 import copy
 import math
+import sys
 
 import pytest
 import torch
@@ -100,10 +101,11 @@ def test_divergence_keeps_the_last_finite_weights():
     assert torch.equal(weights(model), before) and engine.log.rows == []
 
 
-@pytest.mark.parametrize("method", ["neg_grad", "adv_neg_grad", "scrub", "bad_teaching", "salun"])
+@pytest.mark.parametrize("method", ["neg_grad", "adv_neg_grad", "scrub", "bad_teaching", "salun", "unsir"])
 def test_forced_divergence_is_a_status_and_releases_finite_weights(method):
     data, model, pairs = small(dropout=0.5)
-    result = unlearn(method, model, data, pairs, optimiser="sgd", learning_rate=3e38)
+    fatal = {"impair_rate": 1e37} if method == "unsir" else {"optimiser": "sgd", "learning_rate": 3e38}
+    result = unlearn(method, model, data, pairs, **fatal)
     assert result.status == "diverged" and finite(result.model) and result.model.generator is None
     assert not result.model.training and result.steps.backwards >= 1  # the log survives
 
@@ -185,13 +187,25 @@ def test_settings_that_read_validation_labels_do_so(method, settings, key):
 
 
 @pytest.mark.parametrize("method", GENERIC)
-def test_published_preset_runs_and_reads_labels_only_where_it_says(method):
+def test_published_preset_reads_held_out_labels_and_corrected_does_not(method):
     data, model, pairs = small(dropout=0.5)
     pairs = pairs[:, :1]
-    result = unlearn(method, model, data, pairs, preset="published")
-    assert result.status in ("ok", "collapsed") and not same(result.model, model)
-    assert torch.equal(result.request.retain_graph.edge_index, data.edge_index)
-    assert len(result.request.forget_nodes) > len(torch.unique(pairs))
+    split = model.training_run.split
+    held_out = torch.cat([split.val, split.test])
+    other = copy.copy(data)
+    other.y = data.y.clone()
+    other.y[held_out] = (data.y[held_out] + 1) % 3
+    for preset in ("published", "corrected"):
+        # So small a graph is past NegGrad's bound, and SSD selects nothing at the benchmark's threshold.
+        chosen = {"neg_grad": {"bound": "none"}, "ssd": {"alpha": 1.0}}.get(method, {})
+        results = [unlearn(method, model, graph, pairs, preset=preset, **chosen) for graph in (data, other)]
+        assert all(result.status in ("ok", "collapsed") and not same(result.model, model) for result in results)
+        # Fisher takes the model's own labels and BadTeaching its teachers' answers: they read none under any preset.
+        reads = preset == "published" and method not in ("fisher", "bad_teaching")
+        assert same(*(result.model for result in results)) == (not reads), preset
+    published = EdgeRequest(model, data, pairs, UNLEARNERS[method].mapping["published"])
+    assert published.retain_graph is data and len(published.forget_nodes) > len(torch.unique(pairs))
+    assert torch.isin(held_out, torch.cat([published.forget_nodes, published.retain_nodes])).all()
 
 
 @pytest.mark.parametrize(
@@ -331,6 +345,19 @@ def test_ascent_stops_at_its_bound_and_says_when(bound):
     assert last["bound"] == pytest.approx(expected, rel=1e-6)
     taken = len(log.rows) - 1
     assert log.backwards == taken and log.forwards == (taken + 1 if bound == "guessing" else 2 * taken + 3)
+
+
+def test_the_validation_bound_is_never_above_guessing():
+    data, model, pairs = small()
+    wrong = copy.copy(data)
+    wrong.y = data.y.clone()
+    held_out = model.training_run.split.val
+    wrong.y[held_out] = predict(model, data)[held_out].argmin(1)  # held-out nodes seem far harder than guessing
+    request = EdgeRequest(model, wrong, pairs)
+    losses = cross_entropy(predict(model, wrong), wrong.y, reduction="none")
+    assert matched_mean(losses, wrong, request.forget_nodes, held_out) > math.log(3)
+    log = run("neg_grad", model, wrong, pairs, steps=1, bound="validation")[1]
+    assert log.rows[0]["bound"] == math.log(3)
 
 
 # AdvNegGrad
@@ -499,6 +526,40 @@ def test_min_phase_weighs_label_and_teacher():
     assert torch.allclose(weights(released), weights(student), atol=1e-6)
 
 
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+@pytest.mark.parametrize("first", ["min", "max"])
+def test_one_epoch_of_both_phases_by_hand(first, optimiser):
+    """The max phase ascends d over the forget rows and nothing else: no label, no weight of the min phase.
+
+    In float64, where the zero gradient of a max phase at the start is too small for Adam to make steps of.
+    """
+    data, model, pairs = small()
+    model, data.x = model.double(), data.x.double()
+    request = EdgeRequest(model, data, pairs)
+    f, r, kept = request.forget_nodes, request.retain_nodes, request.retained
+    chosen = {"epochs": 1, "max_epochs": 1, "gamma": 0.7, "alpha": 0.4, "first_phase": first, "view": "old"}
+    rate = {"sgd": 0.5, "adam": 0.01}[optimiser]
+    released, _ = run("scrub", model, data, pairs, optimiser=optimiser, learning_rate=rate, **chosen)
+    student = copy.deepcopy(model)
+    kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+    by_hand = kinds[optimiser](student.parameters(), lr=rate)
+
+    def apart(graph, nodes):
+        taught, given = (torch.log_softmax(m(graph)[nodes] / 2.0, 1) for m in (model, student))
+        return 4.0 * (taught.detach().exp() * (taught.detach() - given)).sum(1).mean()
+
+    phases = {
+        "min": lambda: 0.7 * cross_entropy(student(kept)[r], data.y[r]) + 0.4 * apart(kept, r),
+        "max": lambda: -apart(data, f),
+    }
+    for loss in (phases.pop(first), *phases.values()):
+        by_hand.zero_grad()
+        loss().backward()
+        by_hand.step()
+    assert torch.allclose(weights(released), weights(student), rtol=0.0, atol=1e-8)
+    assert float((weights(released) - weights(model)).abs().max()) > 1e-3
+
+
 def test_scrub_without_its_parts_is_fine_tuning():
     data, model, pairs = small(dropout=0.5, weight_decay=5e-4)
     settings = {"epochs": 10, "max_epochs": 0, "alpha": 0.0, "gamma": 1.0, "learning_rate": 1e-3}
@@ -522,6 +583,17 @@ def test_rewind_releases_the_epoch_nearest_to_the_reference():
     assert abs(last["forget_error"] - reference) <= abs(float(errors[request.forget_nodes].mean()) - reference)
     if last["rewound_to_epoch"] == 6:
         assert same(released, final)
+
+
+def test_rewind_goes_back_to_the_epoch_that_was_chosen(monkeypatch):
+    data, model, pairs = small(dropout=0.5)
+    settings = {"max_epochs": 2, "learning_rate": 0.05}
+    monkeypatch.setattr(sys.modules["lethe_lib.unlearning.scrub"], "nearest", lambda errors, reference: 2)
+    released, log = run("scrub", model, data, pairs, epochs=6, rewind=True, **settings)
+    third, _ = run("scrub", model, data, pairs, epochs=3, rewind=False, **settings)
+    last, _ = run("scrub", model, data, pairs, epochs=6, rewind=False, **settings)
+    assert log.rows[-1]["rewound_to_epoch"] == 3
+    assert same(released, third) and not same(released, last)
 
 
 # SalUn

@@ -83,6 +83,21 @@ def test_exact_importance_is_the_loop_over_nodes_and_the_published_one_is_not():
     assert importance(model, data, nodes, "minibatch", batch=4).sum() < 0.7 * truth.sum()
 
 
+def test_exact_importance_is_the_loop_to_six_digits_in_float64():
+    data, model, _ = small()
+    model, data = model.double(), copy.copy(data)
+    data.x = data.x.double()
+    nodes = model.training_run.split.train
+    truth = loop_of_single_nodes(model, data, nodes)
+    largest = truth.max()
+    for estimator, settings in (("exact", {}), ("minibatch", {"batch": 1})):
+        assert (importance(model, data, nodes, estimator, **settings) - truth).abs().max() < 1e-6 * largest
+        clear = truth > 1e-12 * largest
+        found = importance(model, data, nodes, estimator, **settings)
+        assert torch.allclose(found[clear], truth[clear], rtol=1e-6, atol=0.0)
+    assert not torch.allclose(importance(model, data, nodes, "published"), truth, rtol=0.1)
+
+
 def test_one_batch_of_all_nodes_is_the_squared_mean_gradient():
     data, model, _ = small()
     nodes = model.training_run.split.train

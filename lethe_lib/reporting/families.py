@@ -232,6 +232,22 @@ def excess_figure(methods: tuple[str, ...], preset: str, study: str = STUDY, bac
     return fig
 
 
+def excess_sentence(methods: tuple[str, ...], preset: str, study: str = STUDY, backbone: str = "gcn") -> str:
+    """How many cells of the methods lie above or below Gold with their whole interval, as part of a sentence.
+
+    Example:
+        ``LinkTeller 1 above and 0 below, Link Stealing 3 above and 12 below, E-UMIA 0 above and 2 below, of 40 cells``.
+    """
+    excess = excess_cells(study=study)
+    excess = excess[(excess["backbone"] == backbone) & (excess["preset"] == preset) & excess["method"].isin(methods)]
+    words = []
+    for name, title in ATTACK_TITLES.items():
+        part = excess[excess["attack"] == name]
+        above, below = int((part["excess_low"] > 0).sum()), int((part["excess_high"] < 0).sum())
+        words.append(f"{title} {above} above and {below} below")
+    return f"{', '.join(words)}, of {len(excess) // len(ATTACK_TITLES)} cells"
+
+
 def backbones_table(methods: tuple[str, ...]) -> pd.DataFrame:
     """Other backbones than the GCN beside it, preset ``corrected``: mean change of test accuracy in points.
 

@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch.nn.functional import cross_entropy
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -27,10 +28,11 @@ from torch_geometric.data import Data
 from lethe_lib.data import load_graph
 from lethe_lib.evaluation import accuracy, posterior_distance
 from lethe_lib.models import Backbone, predict, train
+from lethe_lib.reporting.families import TITLES
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.structure import forget_set
 from lethe_lib.study.configuration import weight_change
-from lethe_lib.unlearning import EdgeForgetSpec, EdgeRequest, UnlearningResult, unlearn
+from lethe_lib.unlearning import UNLEARNERS, EdgeForgetSpec, EdgeRequest, UnlearningResult, unlearn
 from lethe_lib.unlearning.steps import guessing_loss, matched_mean
 
 MEASURES = {
@@ -41,6 +43,8 @@ MEASURES = {
     "weight_change": "weight change",
 }
 """What :meth:`Case.measure` gives that the figures show, with the titles of their panels."""
+
+MARKERS = "osD^vP*X"
 
 
 @dataclass(frozen=True)
@@ -165,35 +169,152 @@ def follow(
     return Followed(path, result)
 
 
-def path_figure(runs: Mapping[str, Followed], case: Case) -> Figure:
-    """One panel per measure over the steps of several runs, with the levels of the Golds.
+def released_models(case: Case, methods: tuple[str, ...], seed: int = 0) -> pd.DataFrame:
+    """What methods release for the request under each of their presets, beside the original's weights and the Golds.
 
-    Grey: the range over the Golds, in the panel of distances the distance between two Golds, in that of the forget loss
-    also the reference (dashed) and log C (dotted).
+    Args:
+        case: the request. methods: registry names. seed: of the methods.
+
+    Returns:
+        one row per model: ``method``, the numbers of :meth:`Case.measure` but for ``distance_other``, and, of methods
+        only, ``backwards`` and ``status``.
+    """
+    rows = [{"method": "Original's weights", **case.measure(case.original)}]
+    rows += [{"method": f"Gold {number}", **case.measure(gold)} for number, gold in enumerate(case.golds)]
+    for name in methods:
+        for preset in UNLEARNERS[name].settings:
+            found = unlearn(name, case.original, case.data, case.pairs, seed, preset)
+            row = {"method": f"{TITLES[name]}, {preset}", **case.measure(found.model)}
+            rows.append({**row, "backwards": found.steps.backwards, "status": found.status})
+    return pd.DataFrame(rows).drop(columns="distance_other")
+
+
+def path_figure(runs: Mapping[str, Followed], case: Case) -> Figure:
+    """One panel per measure over the steps of several runs, with the levels of the Golds (:func:`mark_levels`).
 
     Args:
         runs: title -> followed run. case: the request that all of them answer.
     """
     fig, axes = plt.subplots(2, 3, figsize=(9, 5.2))
     panels = dict(zip(MEASURES, axes.flat, strict=False))
-    markers = "osD^vP*X"
-    for (name, run), colour, marker in zip(runs.items(), PALETTE, markers, strict=False):
+    for (name, run), colour, marker in zip(runs.items(), PALETTE, MARKERS, strict=False):
         every = max(1, len(run.path) // 8)
         for measure, ax in panels.items():
             style = {"color": colour, "marker": marker, "markersize": 4, "markevery": every}
             ax.plot(run.path["step"], run.path[measure], label=name, **style)
     for measure, ax in panels.items():
         ax.set(title=MEASURES[measure], xlabel="step")
-        if measure in ("forget_loss", "retain_loss", "accuracy_val"):
-            levels = case.gold_levels[measure]
-            ax.axhspan(levels.min(), levels.max(), color="0.8", zorder=0, label="Gold")
-    panels["forget_loss"].axhline(case.reference_loss, color="0.3", linestyle="--", linewidth=1)
-    if panels["forget_loss"].get_ylim()[1] > case.guessing_loss:
-        panels["forget_loss"].axhline(case.guessing_loss, color="0.3", linestyle=":", linewidth=1)
-    panels["distance"].axhline(case.floor, color="0.6", linewidth=4, zorder=0)
+        mark_levels(ax, measure, case)
     axes.flat[-1].axis("off")
     axes.flat[-1].legend(*panels["forget_loss"].get_legend_handles_labels(), loc="center")
     return fig
+
+
+def sweep(
+    case: Case,
+    method: str,
+    values: Mapping[float, Mapping[str, object]],
+    forms: Mapping[str, Mapping[str, object]] | None = None,
+    seeds: tuple[int, ...] = (0,),
+) -> pd.DataFrame:
+    """The released models of a method over the values of one setting.
+
+    Args:
+        case: the request. method: to run, preset ``corrected``.
+        values: what stands on the axis -> the settings that belong to it.
+        forms: name of a line -> settings that all of its values share; None for one line without a name.
+        seeds: of the method, one run each.
+
+    Returns:
+        one row per run: ``form``, ``value``, ``status`` and the numbers of :meth:`Case.measure`.
+    """
+    rows = []
+    for form, shared in (forms or {"": {}}).items():
+        for value, own in values.items():
+            for seed in seeds:
+                result = unlearn(method, case.original, case.data, case.pairs, seed, **shared, **own)
+                rows.append({"form": form, "value": value, "status": result.status, **case.measure(result.model)})
+    return pd.DataFrame(rows)
+
+
+def sweep_figure(sweeps: Mapping[str, tuple[str, pd.DataFrame]], case: Case) -> Figure:
+    """One row of panels per sweep: forget loss, retain loss, validation accuracy and distance to Gold.
+
+    Args:
+        sweeps: title -> (label of the axis, table from :func:`sweep`). Positive values that span more than a factor of
+            20 stand on a logarithmic axis.
+        case: the request that all of them answer.
+    """
+    shown = [measure for measure in MEASURES if measure != "weight_change"]
+    fig, axes = plt.subplots(len(sweeps), 4, figsize=(9, 0.4 + 1.8 * len(sweeps)), squeeze=False)
+    for line, (title, (label, table)) in zip(axes, sweeps.items(), strict=True):
+        panels = dict(zip(shown, line, strict=True))
+        _draw_lines(panels, table, "value")
+        for measure, ax in panels.items():
+            ax.set(xlabel=label, xscale=_scale(table["value"]))
+            mark_levels(ax, measure, case)
+        line[0].set_ylabel(title)
+        if table["form"].nunique() > 1:
+            line[1].legend(handles=line[1].get_lines()[: table["form"].nunique()], fontsize=6)
+    for measure, ax in zip(shown, axes[0], strict=True):
+        ax.set_title(MEASURES[measure])
+    return fig
+
+
+def dose_figure(table: pd.DataFrame, label: str, case: Case, against: str = "value") -> Figure:
+    """One panel per measure over the dose of a method that takes no step, one line per form, mean and range over draws.
+
+    Args:
+        table: rows with ``form``, ``value`` (the dose) and the numbers of :meth:`Case.measure`. label: of the axis.
+        case: the request. against: ``value``, or ``weight_change`` to put that on the axis, with no panel of its own.
+    """
+    shown = [measure for measure in MEASURES if measure != against]
+    shape, size = ((2, 3), (9, 5.2)) if len(shown) == 5 else ((1, 4), (9, 2.8))
+    fig, axes = plt.subplots(*shape, figsize=size)
+    panels = dict(zip(shown, axes.flat, strict=False))
+    _draw_lines(panels, table, against)
+    for measure, ax in panels.items():
+        ax.set(title=MEASURES[measure], xlabel=label, xscale=_scale(table[against]))
+        mark_levels(ax, measure, case)
+    handles = panels["forget_loss"].get_legend_handles_labels()
+    if len(shown) == 5:
+        axes.flat[-1].axis("off")
+        axes.flat[-1].legend(*handles, loc="center", fontsize=8)
+    else:
+        fig.legend(*handles, loc="outside lower center", ncols=4)
+    return fig
+
+
+def mark_levels(ax: Axes, measure: str, case: Case) -> None:
+    """The exact answers behind the lines of a panel.
+
+    Grey: the range over the Golds, in the panel of distances the distance between two Golds; in that of the forget loss
+    also the reference (dashed) and, where the panel reaches it, log C (dotted).
+    """
+    if measure in ("forget_loss", "retain_loss", "accuracy_val"):
+        levels = case.gold_levels[measure]
+        ax.axhspan(levels.min(), levels.max(), color="0.8", zorder=0, label="Gold")
+    if measure == "forget_loss":
+        ax.axhline(case.reference_loss, color="0.3", linestyle="--", linewidth=1)
+        if ax.get_ylim()[1] > case.guessing_loss:
+            ax.axhline(case.guessing_loss, color="0.3", linestyle=":", linewidth=1)
+    if measure == "distance":
+        ax.axhline(case.floor, color="0.6", linewidth=4, zorder=0)
+
+
+def _draw_lines(panels: Mapping[str, Axes], table: pd.DataFrame, against: str) -> None:
+    """Mean and range over the draws of every (form, value), one colour and marker per form."""
+    for (form, part), colour, marker in zip(table.groupby("form", sort=False), PALETTE, MARKERS, strict=False):
+        runs = part.groupby("value", sort=False)
+        place = runs[against].mean()
+        for measure, ax in panels.items():
+            mean, least, most = (getattr(runs[measure], name)() for name in ("mean", "min", "max"))
+            ax.plot(place, mean, color=colour, marker=marker, markersize=4, label=form)
+            ax.fill_between(place, least, most, color=colour, alpha=0.15)
+
+
+def _scale(values: pd.Series) -> str:
+    return "log" if values.min() > 0 and values.max() > 20 * values.min() else "linear"
 
 
 @contextmanager

@@ -68,6 +68,7 @@ def teach_badly(
 
     Cost: a forward for each teacher (the uniform one needs none, and the two share theirs where both are the original
     on the same graph), then 2S forwards and 2S backwards. Without forget samples the competent teacher alone remains.
+    The log's rows hold both divergences; losses are not among them, since no label is read.
     """
     decay = model.training_run.settings["weight_decay"]
     engine = StepEngine(model, settings.optimiser, settings.learning_rate, decay, seed)

@@ -38,14 +38,19 @@ class FineTuningSettings:
 def fine_tune(
     model: Backbone, request: EdgeRequest, settings: FineTuningSettings, seed: int
 ) -> tuple[Backbone, StepLog]:
-    """Run the steps on ``model`` in place; cost S forwards and S backwards."""
+    """Run the steps on ``model`` in place; cost S forwards and S backwards.
+
+    The log holds the retain loss before every step (``on_forget_nodes``: the forget loss), that of the step's own forward.
+    """
     decay = model.training_run.settings["weight_decay"]
     engine = StepEngine(model, settings.optimiser, settings.learning_rate, decay, seed, "fine_tuning")
     forget = settings.on_forget_nodes
     graph = request.forget_graph if forget else request.retain_graph
     nodes = request.forget_nodes if forget else request.retain_nodes
+    name = "forget_loss" if forget else "retain_loss"
     for _ in range(settings.steps):
-        engine.step(engine.cross_entropy(engine.forward(graph), graph, nodes))
+        loss = engine.cross_entropy(engine.forward(graph), graph, nodes)
+        engine.step(loss, **{name: float(loss.detach())})
     return model, engine.finish()
 
 

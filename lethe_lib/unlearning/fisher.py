@@ -17,6 +17,7 @@ information would get unbounded noise.
 gradients, which is no Fisher information (see ``importance``; the weight of a class is our reading).
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -61,7 +62,10 @@ class FisherSettings:
 def forget_by_noise(
     model: Backbone, request: EdgeRequest, settings: FisherSettings, seed: int
 ) -> tuple[Backbone, StepLog]:
-    """Add the noise to ``model`` in place; cost one forward and K backwards (``exact``: one per node and class)."""
+    """Add the noise to ``model`` in place; cost one forward and K backwards (``exact``: one per node and class).
+
+    The log holds the expected norm of the noise, and its ratio to the norm of the weights.
+    """
     graph, nodes = request.retain_graph, request.retain_nodes
     if settings.linked_nodes:
         graph, nodes = request.data, torch.unique(request.retained.edge_index)
@@ -70,11 +74,13 @@ def forget_by_noise(
     fisher, backwards = fisher_diagonal(
         logits, nodes, node_order(graph, logits), list(parameters), settings.estimator, seed, settings.probes
     )
+    size = sum(float(p.detach().square().sum()) for p in parameters) ** 0.5
     head = head_parameters(model)
     deviations = noise_deviation(fisher, [name in head for name in names], settings)
     add_noise(parameters, deviations, seed)
-    relative = sum(float(d.square().sum()) for d in deviations) ** 0.5
-    return model, StepLog(forwards=1, backwards=backwards, rows=[{"expected_noise_norm": relative}])
+    expected = sum(float(d.square().sum()) for d in deviations) ** 0.5
+    row = {"expected_noise_norm": expected, "relative_noise_norm": expected / size if size else math.inf}
+    return model, StepLog(forwards=1, backwards=backwards, rows=[row])
 
 
 def noise_deviation(fisher: list[torch.Tensor], head: list[bool], settings: FisherSettings) -> list[torch.Tensor]:

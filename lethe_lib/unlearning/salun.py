@@ -66,7 +66,7 @@ def relabel(model: Backbone, request: EdgeRequest, settings: SalUnSettings, seed
     """Run the epochs on ``model`` in place.
 
     Cost: one forward and one backward for the mask, then 2E forwards and 2E backwards. Without forget samples the retain
-    term runs on all weights.
+    term runs on all weights. The log's rows hold the loss on the drawn labels, the forget loss and the retain loss.
     """
     return _relabel(model, request, settings, seed, edge_difference=False)
 
@@ -87,7 +87,8 @@ def _relabel(
     forget, retain = request.forget_nodes, request.retain_nodes
     if len(forget) == 0:
         for _ in range(settings.epochs):
-            engine.step(engine.cross_entropy(engine.forward(retain_graph), retain_graph, retain))
+            loss = engine.cross_entropy(engine.forward(retain_graph), retain_graph, retain)
+            engine.step(loss, retain_loss=float(loss.detach()))
         return model, engine.finish()
     mask, ranks = _saliency(engine, request, settings.share, edge_difference)
     frozen = [(p, ~kept, p.detach().clone()) for p, kept in zip(model.parameters(), mask, strict=True)]
@@ -95,9 +96,13 @@ def _relabel(
     place, truth = forget.to(engine.device), request.data.y[forget]
     natural = len(forget) + len(retain)
 
-    def forget_loss() -> torch.Tensor:
+    def forget_loss() -> tuple[torch.Tensor, dict[str, float]]:
+        """Loss on wrong labels to descend; for the log also that on the true ones, the forget loss."""
         labels = random_labels(truth, ranks, int(request.data.num_classes), settings.exclude_true, generator)
-        return cross_entropy(engine.forward(forget_graph)[place], labels.to(engine.device))
+        logits = engine.forward(forget_graph)[place]
+        wrong = cross_entropy(logits, labels.to(engine.device))
+        true = cross_entropy(logits.detach(), truth.to(engine.device))
+        return wrong, {"relabelled_loss": float(wrong.detach()), "forget_loss": float(true)}
 
     def retain_loss() -> torch.Tensor:
         return engine.cross_entropy(engine.forward(retain_graph), retain_graph, retain)
@@ -109,15 +114,15 @@ def _relabel(
                 parameter.copy_(torch.where(still, original, parameter))
 
     for _ in range(settings.epochs):
-        wrong = forget_loss()
+        wrong, logged = forget_loss()
         if settings.alternate:
-            step(wrong, 1, relabelled_loss=float(wrong.detach()))
+            step(wrong, 1, **logged)
             right = retain_loss()
             step(settings.retain_weight * right, 1, retain_loss=float(right.detach()))
         else:
             right = retain_loss()
             union = (len(forget) * wrong + settings.retain_weight * len(retain) * right) / natural
-            step(union, 2, relabelled_loss=float(wrong.detach()), retain_loss=float(right.detach()))
+            step(union, 2, retain_loss=float(right.detach()), **logged)
     return model, engine.finish()
 
 

@@ -66,7 +66,8 @@ def scrub(model: Backbone, request: EdgeRequest, settings: ScrubSettings, seed: 
     """Run the phases on ``model`` in place.
 
     Cost: 2 forwards for the teacher, then one forward and one backward for each of the ``max_epochs`` max phases and
-    the E min phases. The log's rows name their phase: ``ascent`` 1 for max and 0 for min, with ``divergence`` (d).
+    the E min phases. The log's rows name their phase: ``ascent`` 1 for max and 0 for min, with ``divergence`` (d); min
+    phases also log the retain loss. The forget loss is not computed: a max phase reads no label.
     """
     decay = model.training_run.settings["weight_decay"]
     engine = StepEngine(model, settings.optimiser, settings.learning_rate, decay, seed)

@@ -31,7 +31,11 @@ class StepLog:
 
     Attributes:
         forwards, backwards: counts over the whole graph.
-        rows: one row of named numbers per step; for methods that solve linear systems, with the residuals.
+        rows: one row of named numbers per step; for methods that solve linear systems, with the residuals. The losses
+            are those that the step computed anyway, in training mode, under the names ``forget_loss`` and
+            ``retain_loss``: a method without a forget term logs no forget loss, and one that reads no label logs none
+            at all. ``reporting.followed_runs.follow`` measures both losses of any method after every step, in
+            evaluation mode and always on the same nodes, by forwards that do not count as the method's.
         note: a sentence on what a reader of the result must know though the run is ``ok``; it becomes the reason.
         certificate: what is claimed of the released model; None for methods that claim nothing.
         original_seconds: spent on training, on the graph with the edges, an original of the method's own, which would

@@ -10,8 +10,9 @@ classes; for single samples Choi and Na, 2023.
 
 Noise on a node travels along its edges, so noise much larger than the features wrecks the retained nodes. Here N starts
 normal with the features' standard deviation per column, and each of its rows is scaled, at the start and after every
-step, to the length of the row it replaces; the penalty on the length of N has then nothing left to do. N is dense also
-where features are sparse. Noise is learned on the fixed original without dropout.
+step, to the length of the row it replaces. Two things differ from the paper by that: its penalty lambda |N|^2, which has
+nothing left to do, is dropped; and N is dense also where features are sparse, as bags of words are, so a noised row has
+the length of a node's features and not their pattern. Noise is learned on the fixed original without dropout.
 
 ``published`` (``noise="add"``): standard normal noise is added to every row near the request, moves its outputs as far
 as it can in mean square (5 Adam steps at 0.1) and is cut to [-1, 1]; the impair step trains all other nodes under
@@ -87,9 +88,11 @@ def impair_and_repair(
     engine.optimiser.state.clear()
     for group in engine.optimiser.param_groups:
         group["lr"] = settings.repair_rate
-    graph, nodes = (retain_graph, retain) if settings.noise == "replace" else (forget_graph, forget)
+    replaced = settings.noise == "replace"
+    graph, nodes = (retain_graph, retain) if replaced else (forget_graph, forget)
     for _ in range(settings.repair_steps):
-        engine.step(engine.cross_entropy(engine.forward(graph), graph, nodes))
+        loss = engine.cross_entropy(engine.forward(graph), graph, nodes)
+        engine.step(loss, **{"retain_loss" if replaced else "forget_loss": float(loss.detach())})
     return model, engine.finish()
 
 

@@ -13,6 +13,12 @@ from lethe_lib.reporting.style import PALETTE
 from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS
 
+CONTROL_MARKS = {
+    "gold": {"marker": "_", "color": "black", "markersize": 11, "markeredgewidth": 2},
+    "untrained": {"marker": "x", "markersize": 7, "markeredgewidth": 2},
+    "original": {"marker": "o", "markersize": 6, "markeredgewidth": 1.6, "fillstyle": "none"},
+}
+"""Control -> its mark, which has the colour of the forget set where it has none of its own."""
 KINDS = {"generic": ("o", PALETTE[0]), "graph-native": ("s", PALETTE[1]), "addition": ("^", PALETTE[2])}
 
 
@@ -78,7 +84,10 @@ def _front_panel(ax: Axes, part: pd.DataFrame, x: str, y: str) -> None:
 
 
 def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
-    """AUC of every attack on low and high sets, GCN: a bar over the methods, Gold as a line, the untrained network as a cross."""
+    """AUC of every attack on low and high sets, GCN: a bar over the methods; Gold a line, Untrained a cross, Original a ring.
+
+    Original answers on the full graph, all others on the retained one.
+    """
     part = excess[(excess["preset"] == preset) & (excess["backbone"] == "gcn") & excess["forget"].isin(["low", "high"])]
     kinds = part["method"].map(lambda name: UNLEARNERS[name].kind)
     graphs = [name for name in GRAPH_TITLES if name in set(part["data"])]
@@ -90,9 +99,9 @@ def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
                 own = cell[cell["data"] == data]
                 methods = own[kinds.loc[own.index] != "control"]["auc"]
                 ax.plot([place + shift] * 2, [methods.min(), methods.max()], color=colour, linewidth=6, alpha=0.45)
-                gold, untrained = (own[own["method"] == name]["auc"] for name in ("gold", "untrained"))
-                ax.plot(place + shift, gold.iloc[0], "_", color="black", markersize=11, markeredgewidth=2)
-                ax.plot(place + shift, untrained.iloc[0], "x", color=colour, markersize=7, markeredgewidth=2)
+                for method, style in CONTROL_MARKS.items():
+                    areas = own[own["method"] == method]["auc"]
+                    ax.plot([place + shift] * len(areas), areas, linestyle="none", **{"color": colour, **style})
         ax.axhline(0.5, color="0.5", linewidth=1)
         ax.set_title(ATTACK_TITLES[attack])
         ax.set_xticks(range(len(graphs)), [GRAPH_TITLES[name] for name in graphs], rotation=45, ha="right")
@@ -100,10 +109,12 @@ def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
     handles = [
         plt.Line2D([], [], color=PALETTE[1], linewidth=6, alpha=0.45, label="methods, low set"),
         plt.Line2D([], [], color=PALETTE[0], linewidth=6, alpha=0.45, label="methods, high set"),
-        plt.Line2D([], [], color="black", marker="_", markersize=11, markeredgewidth=2, linestyle="none", label="Gold"),
-        plt.Line2D([], [], color="0.4", marker="x", markeredgewidth=2, linestyle="none", label="Untrained"),
+        *(
+            plt.Line2D([], [], label=TITLES[name], linestyle="none", **{"color": "0.4", **style})
+            for name, style in CONTROL_MARKS.items()
+        ),
     ]
-    fig.legend(handles=handles, loc="outside lower center", ncols=4)
+    fig.legend(handles=handles, loc="outside lower center", ncols=5)
     return fig
 
 

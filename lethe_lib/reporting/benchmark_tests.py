@@ -9,9 +9,13 @@ import pandas as pd
 
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import Ranking, cluster_bootstrap, holm, rank_methods, sign_test, signed_rank
+from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
+from lethe_lib.reporting.leaderboard import SortableTable, interval_cells
+from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS
 
 SETTING = ["data", "backbone"]
+COLUMNS = ["method", "settings", "excess", "effect", "p", "graphs_low", "graphs_high"]
 FEWEST = 6
 """Settings below which no exact two-sided signed-rank test can reach a p-value of 0.05."""
 
@@ -38,15 +42,55 @@ def methods_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corre
     rows = []
     for method in [name for name in UNLEARNERS if name in set(part["method"]) and UNLEARNERS[name].kind != "control"]:
         values = part[part["method"] == method].groupby(SETTING)["excess"].mean()
-        if len(values) < FEWEST:
-            continue
-        found, graphs = signed_rank(values), values.index.get_level_values("data")
-        low, high = cluster_bootstrap(values, list(graphs))[1:] if graphs.nunique() > 1 else (np.nan, np.nan)
-        row = {"method": method, "settings": found.count, "excess": float(values.mean()), "effect": found.effect}
-        rows.append({**row, "p": found.p_exact, "graphs_low": low, "graphs_high": high})
-    table = pd.DataFrame(rows)
-    table["p_holm"] = holm(table["p"])
+        if len(values) >= FEWEST:
+            rows.append(_against_gold(method, values))
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    table["p_holm"] = holm(table["p"]) if len(table) else table["p"]
     return table
+
+
+def controls_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corrected") -> pd.DataFrame:
+    """The controls as :func:`methods_against_gold` has the methods: what the numbers look like where the answer is known.
+
+    Returns:
+        rows for Original on the full graph, Gold, Untrained and Memoriser, where they are on record, with the same columns.
+        Gold's excess is zero by definition, so it has no test; nothing is corrected.
+    """
+    part = graded(excess[excess["attack"] == attack], preset)
+    rows = []
+    for method in [name for name in UNLEARNERS if name in set(part["method"]) and UNLEARNERS[name].kind == "control"]:
+        values = part[part["method"] == method].groupby(SETTING)["excess"].mean()
+        if (values == 0).all() or len(values) < FEWEST:
+            rows.append({"method": method, "settings": len(values), "excess": float(values.mean())})
+        else:
+            rows.append(_against_gold(method, values))
+    return pd.DataFrame(rows, columns=[*COLUMNS, "p_holm"])
+
+
+def _against_gold(method: str, values: pd.Series) -> dict[str, object]:
+    """Test and interval of one method's excesses, one a setting."""
+    found, graphs = signed_rank(values), values.index.get_level_values("data")
+    low, high = cluster_bootstrap(values, list(graphs))[1:] if graphs.nunique() > 1 else (np.nan, np.nan)
+    row = {"method": method, "settings": found.count, "excess": float(values.mean()), "effect": found.effect}
+    return {**row, "p": found.p_exact, "graphs_low": low, "graphs_high": high}
+
+
+def gold_tests_table(excess: pd.DataFrame, attack: str, preset: str, caption: str) -> SortableTable:
+    """Controls and methods against Gold for the reader: every row, controls first, then the smallest p-value first."""
+    methods = methods_against_gold(excess, attack, preset).sort_values("p", kind="stable")
+    table = pd.concat(
+        [controls_against_gold(excess, attack, preset).astype({"p_holm": float}), methods], ignore_index=True
+    )
+    titles = [TITLES.get(name, name) for name in table["method"]]
+    families = [UNLEARNERS[name].kind for name in table["method"]]
+    intervals = interval_cells(table.rename(columns=lambda name: name.replace("graphs", "excess")), "excess", 1, 4)
+    shown = pd.DataFrame({"Method": titles, "Family": families, "Settings": table["settings"].astype(str)})
+    values = shown.assign(Settings=table["settings"])
+    shown["Excess, graphs drawn"], values["Excess, graphs drawn"] = intervals, table["excess"].abs()
+    for title, column in (("Effect", "effect"), ("p", "p"), ("p, Holm", "p_holm")):
+        shown[title] = ["" if pd.isna(value) else f"{value:.3g}" for value in table[column]]
+        values[title] = table[column]
+    return SortableTable(shown, values, caption)
 
 
 def low_minus_high(records: pd.DataFrame, methods: list[str], attack: str = "link_teller") -> pd.DataFrame:
@@ -105,26 +149,34 @@ def pooled_and_dependent(differences: pd.DataFrame) -> dict[str, float]:
 
 
 def sets_table(excess: pd.DataFrame, preset: str = "corrected") -> pd.DataFrame:
-    """AUC by forget set where all four kinds are published, GCN.
+    """AUC by forget set, means over the graphs where all four kinds are published, GCN; controls beside the methods.
 
     Args:
         excess: from ``benchmark_excess``. preset: of the methods.
 
     Returns:
-        one row per (data, attack): Gold's AUC on ``low``, ``community``, ``random`` and ``high`` sets; ``community_between``
-        and ``random_between``, the share of the methods whose AUC there lies strictly between their AUCs on low and high.
+        one row per attack and model (Original on the full graph, Gold, Untrained, Memoriser, and the mean of the methods):
+        ``graphs``; AUC on ``low``, ``community``, ``random`` and ``high`` sets; ``community_between`` and ``random_between``,
+        the share of the graphs, or of the graphs and methods, where the AUC lies strictly between those on low and high.
     """
     part = excess[(excess["preset"] == preset) & (excess["backbone"] == "gcn")]
-    wide = part.pivot_table(index=["data", "attack", "method"], columns="forget", values="auc")
+    wide = part.pivot_table(index=["attack", "method", "data"], columns="forget", values="auc")
     wide = wide.reindex(columns=["low", "community", "random", "high"]).dropna()
-    controls = [UNLEARNERS[name].kind == "control" for name in wide.index.get_level_values("method")]
-    methods, rows = wide[~np.array(controls, dtype=bool)], []
-    for (data, attack), own in methods.groupby(["data", "attack"], sort=False):
-        least, most = own[["low", "high"]].min(axis=1), own[["low", "high"]].max(axis=1)
-        row = {"data": data, "attack": attack, **wide.loc[data, attack, "gold"].to_dict()}
-        for kind in ("community", "random"):
-            row[f"{kind}_between"] = float(((own[kind] > least) & (own[kind] < most)).mean())
-        rows.append(row)
+    least, most = wide[["low", "high"]].min(axis=1), wide[["low", "high"]].max(axis=1)
+    for kind in ("community", "random"):
+        wide[f"{kind}_between"] = (wide[kind] > least) & (wide[kind] < most)
+    names = wide.index.get_level_values("method")
+    model = ["methods, mean" if UNLEARNERS[name].kind != "control" else TITLES[name] for name in names]
+    wide = wide.reset_index().assign(model=model)
+    rows = []
+    for attack in ATTACK_NAMES:
+        for title in (*(TITLES[name] for name in ("original", "gold", "untrained", "memoriser")), "methods, mean"):
+            own = wide[(wide["attack"] == attack) & (wide["model"] == title)]
+            if len(own):
+                row = {"attack": ATTACK_TITLES[attack], "model": title, "graphs": own["data"].nunique()}
+                rows.append(
+                    row | own.drop(columns=["attack", "method", "data", "model"]).astype(float).mean().to_dict()
+                )
     return pd.DataFrame(rows)
 
 

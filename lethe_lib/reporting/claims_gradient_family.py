@@ -1,27 +1,38 @@
-"""Claims of chapter 08: what the generic methods do to accuracy."""
+"""Claims of chapter 08: what the benchmark's methods do to accuracy."""
 
 import pandas as pd
 
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.families import GRAPHS, TITLES, accuracy_cells, as_points, family_records
-from lethe_lib.study.studies import GENERIC
+from lethe_lib.reporting.families import TITLES, accuracy_cells, as_points
+from lethe_lib.reporting.leaderboard import GRAPH_TITLES
+from lethe_lib.study.benchmark import benchmark_records, on_main_backbone
+from lethe_lib.unlearning import UNLEARNERS
 
 CHAPTER = "08_gradient_family"
 LIMIT = 0.02
 
 
-def accuracy_kept(records: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The cells that L03 speaks of, GCN, with where they stand.
+def counted_cells() -> pd.DataFrame:
+    """Rows of ``accuracy_cells`` for the benchmark's methods, low and high sets, two seeds or more, broken cells too."""
+    records = on_main_backbone(benchmark_records())
+    kinds = records["method"].map(lambda name: UNLEARNERS[name].kind)
+    records = records[kinds.isin(("generic", "graph-native")) & records["forget"].isin(("low", "high"))]
+    cells = accuracy_cells(records[records["status"] != "unsupported"])
+    return cells[cells["runs"] > 1]
+
+
+def accuracy_kept(cells: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The cells that L03 speaks of, with where they stand.
 
     Args:
-        records: from ``family_records``; None reads the published ones.
+        cells: from :func:`counted_cells`; None computes them.
 
     Returns:
-        rows of ``accuracy_cells`` for the nine generic methods in which no run collapsed, diverged or failed, with
-        ``place``: ``within`` (the interval lies within the limit), ``beyond`` (wholly outside) or ``unsure``.
+        rows of :func:`counted_cells` in which no run collapsed, diverged or failed, with ``place``: ``within`` (the interval
+        lies within the limit), ``beyond`` (wholly outside) or ``unsure``.
     """
-    cells = accuracy_cells(family_records() if records is None else records)
-    cells = cells[(cells["backbone"] == "gcn") & cells["method"].isin(GENERIC) & (cells["broken"] == 0)].copy()
+    cells = counted_cells() if cells is None else cells
+    cells = cells[cells["broken"] == 0].copy()
     beyond = (cells["low"] > LIMIT) | (cells["high"] < -LIMIT)
     within = (cells["low"] > -LIMIT) & (cells["high"] < LIMIT)
     cells["place"] = "unsure"
@@ -31,9 +42,9 @@ def accuracy_kept(records: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def check_accuracy_kept() -> Finding:
-    """Every cell of nine methods, five graphs, two sets and two presets must lie within the limit."""
-    records = family_records()
-    cells = accuracy_kept(records)
+    """Every cell of the benchmark's methods, generic and graph-native, must lie within the limit."""
+    every = counted_cells()
+    cells = accuracy_kept(every)
     counts = {preset: part["place"].value_counts() for preset, part in cells.groupby("preset")}
     places = set(cells["place"])
     verdict = "fails" if "beyond" in places else "inconclusive" if "unsure" in places else "holds"
@@ -45,9 +56,9 @@ def check_accuracy_kept() -> Finding:
         f"{count.get('unsure', 0)} undecided"
         for preset, count in counts.items()
     )
-    gcn = accuracy_cells(records[(records["backbone"] == "gcn") & records["method"].isin(GENERIC)])
     detail = (
-        f"{told[0].upper()}{told[1:]}; {int((gcn['broken'] > 0).sum())} cells with a collapsed run are left out. The mean "
+        f"{told[0].upper()}{told[1:]}; {int((every['broken'] > 0).sum())} cells with a collapsed run are left out. "
+        f"{cells['method'].nunique()} methods on {cells['data'].nunique()} graphs. The mean "
         f"change exceeds two points in {int((cells['change'].abs() > LIMIT).sum())} cells, most in {_name(largest)}. "
         + ("No cell lies" if beyond.empty else f"{', '.join(_name(row) for _, row in beyond.iterrows())} lies")
         + " wholly beyond."
@@ -57,7 +68,7 @@ def check_accuracy_kept() -> Finding:
 
 def _name(cell: pd.Series) -> str:
     """A cell and its mean change in words."""
-    place = f"{GRAPHS.get(cell['data'], cell['data'])}, {cell['forget']}, {cell['preset']}"
+    place = f"{GRAPH_TITLES.get(cell['data'], cell['data'])}, {cell['forget']}, {cell['preset']}"
     return f"{TITLES[cell['method']]} ({place}: {as_points(cell['change'])} points)"
 
 
@@ -66,10 +77,11 @@ CLAIMS = (
         id="L03",
         sentence="Algorithms that have not collapsed stay within 2 % of the original accuracy.",
         source="Lethe benchmark (arXiv:2610.21869)",
-        estimand="Test accuracy of the released model on the retained graph minus that of the original, mean over three "
-        "seeds, for each of the nine generic methods, five graphs, low and high 5 % sets, both presets, GCN; 2 % read as two "
-        "percentage points. Collapsed: validation accuracy more than ten points below the original's, or below the largest "
-        "class, in any seed. The graph-native methods follow in their own chapters.",
+        estimand="Test accuracy of the released model on the retained graph minus that of the original on the original graph, "
+        "mean over seeds (two or more), for each generic and graph-native method that the benchmark's records hold, on every "
+        "graph, low and high 5 % sets, both presets, GCN, or SGC for a method that takes no other; 2 % read as two percentage "
+        "points. Collapsed: validation accuracy more than ten points below the original's, or below the largest class, in any "
+        "seed. The set of runs was widened after a first look: it had been that of the generic methods.",
         threshold="Fails if the 95 % interval over seeds of any such cell lies wholly beyond two points, holds if every "
         "interval lies within.",
         chapter=CHAPTER,

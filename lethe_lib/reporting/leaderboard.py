@@ -1,11 +1,12 @@
 """The leaderboard and the cards of the methods as a page shows them: sortable, readable without a mouse, without network."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 import numpy as np
 import pandas as pd
 
+from lethe_lib.reporting.attack_controls import controls_excess
 from lethe_lib.reporting.families import ATTACK_TITLES, GRAPHS, TITLES
 from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS, unlearn
@@ -45,10 +46,12 @@ class SortableTable:
         shown: text of every cell; its first column becomes the row headers.
         values: what to sort by, numbers or texts, of the same shape and columns.
         caption: one sentence that says what the rows are.
+        wrap: columns of prose, whose lines may break.
     """
 
-    def __init__(self, shown: pd.DataFrame, values: pd.DataFrame, caption: str):
+    def __init__(self, shown: pd.DataFrame, values: pd.DataFrame, caption: str, wrap: Collection[str] = ()):
         self.shown, self.values, self.caption = shown, values[list(shown.columns)], caption
+        self.styles = [_style(name in wrap) for name in shown.columns]
 
     def _repr_html_(self) -> str:
         cell = 'scope="col" style="white-space: normal"'
@@ -59,8 +62,8 @@ class SortableTable:
         rows = []
         for texts, keys in zip(self.shown.itertuples(index=False), self.values.itertuples(index=False), strict=True):
             cells = [
-                f'<{tag} data-value="{escape(_key(key))}" style="white-space: nowrap">{escape(text)}</{tag.split()[0]}>'
-                for tag, text, key in zip(_tags(len(texts)), texts, keys, strict=True)
+                f'<{tag} data-value="{escape(_key(key))}" style="{style}">{escape(text)}</{tag.split()[0]}>'
+                for tag, text, key, style in zip(_tags(len(texts)), texts, keys, self.styles, strict=True)
             ]
             rows.append(f"<tr>{''.join(cells)}</tr>")
         box = f'role="region" tabindex="0" aria-label="{escape(self.caption)}" style="overflow-x: auto"'
@@ -73,6 +76,10 @@ class SortableTable:
         return "\n".join([self.caption, *lines])
 
 
+def _style(wrap: bool) -> str:
+    return "white-space: normal; min-width: 16rem" if wrap else "white-space: nowrap"
+
+
 def _tags(count: int) -> list[str]:
     return ['th scope="row"', *["td"] * (count - 1)]
 
@@ -83,13 +90,30 @@ def _key(value: object) -> str:
     return "" if pd.isna(value) else f"{float(value):.9g}"
 
 
-def leaderboard_table(board: pd.DataFrame, certificates: Mapping[str, str], caption: str) -> SortableTable:
+def blindness() -> pd.DataFrame:
+    """In how many settings of ``attack_controls`` an attack of the benchmark cannot tell the planted Memoriser from Gold.
+
+    Returns:
+        indexed by attack: ``blind`` of ``settings`` (graph, forget set), retained graph, the benchmark's own negatives; and
+        ``is_blind``, whether these are more than half.
+    """
+    table = controls_excess()
+    table = table[(table["query"] == "retained") & (table["method"] == "gold") & table["attack"].isin(ATTACK_NAMES)]
+    flags = table[table["negatives"] != "matched"].groupby("attack")["blind"].apply(lambda own: own.astype(bool))
+    found = flags.groupby("attack").agg(blind="sum", settings="size").reindex(list(ATTACK_NAMES))
+    return found.assign(is_blind=found["blind"] > found["settings"] / 2)
+
+
+def leaderboard_table(
+    board: pd.DataFrame, certificates: Mapping[str, str], caption: str, blind: pd.DataFrame | None = None
+) -> SortableTable:
     """A :func:`lethe_lib.study.benchmark.leaderboard` for the reader.
 
     Args:
-        board: the numbers.
+        board: the numbers. Columns of attacks are sorted by the distance from Gold, as neither side of it is good.
         certificates: method -> what is certified of its release, from :func:`certificates_of`.
         caption: of the table.
+        blind: from :func:`blindness`; the columns of attacks that are blind then say so.
     """
     shown, values = pd.DataFrame(), pd.DataFrame()
 
@@ -107,7 +131,9 @@ def leaderboard_table(board: pd.DataFrame, certificates: Mapping[str, str], capt
     add("Accuracy, points", interval_cells(board, "change", 100, 1), board["change"])
     for name in ATTACK_NAMES:
         column = f"{name}_excess"
-        add(f"{ATTACK_TITLES[name]} over Gold", interval_cells(board, column, 1, 3), board[column])
+        marked = blind is not None and bool(blind.loc[name, "is_blind"])
+        note = f", blind in {blind.loc[name, 'blind']} of {blind.loc[name, 'settings']} settings" if marked else ""
+        add(f"{ATTACK_TITLES[name]} over Gold{note}", interval_cells(board, column, 1, 3), board[column].abs())
     add("Residual memory, Cora low", interval_cells(board, "residual", 1, 2, signed=False), board["residual"])
     add("Seconds over Gold's", [_number(value, 3) for value in board["share"]], board["share"])
     add("on Photo", [_number(value, 3) for value in board["share_photo"]], board["share_photo"])

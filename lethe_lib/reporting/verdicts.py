@@ -1,4 +1,7 @@
-"""All claims on one page: which ids there are, which have no check yet, and a table that can be filtered by verdict."""
+"""All claims on one page: which ids there are, which have no check yet, and a table that can be filtered by verdict.
+
+A claim whose estimand was changed when results had been seen says so in its estimand, with the words of FIRST_LOOK.
+"""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -9,6 +12,7 @@ from lethe_lib.reporting.glue import as_text, interval_text
 SOURCE_IDS = tuple([f"B{number:02d}" for number in range(1, 26)] + [f"L{number:02d}" for number in range(1, 29)])
 """The statements of the two sources: 25 on Bayesian Membership Privacy, 28 of the Lethe benchmark."""
 NOT_TESTED = "not yet tested"
+FIRST_LOOK = "after a first look"
 
 FILTER = """<script>
 (function () {
@@ -39,21 +43,29 @@ def untested(tested: Iterable[str] | None = None) -> list[str]:
     return [name for name in SOURCE_IDS if name not in known]
 
 
+def decided_later() -> list[str]:
+    """The ids of the claims that admit to a change after results had been seen, in order."""
+    return sorted(name for name, claim in CLAIMS.items() if FIRST_LOOK in f"{claim.estimand} {claim.threshold}")
+
+
 class ClaimsView:
-    """Every claim with estimand, effect, interval, verdict and a link to its chapter, sorted by verdict; filterable.
+    """Every claim with effect, interval, verdict and a link to its chapter, sorted by verdict; filterable.
+
+    Estimand and threshold unfold under the statement, so that the table stays narrow enough for a phone.
 
     Args:
         findings: claim id -> finding. missing: ids without a check, listed as not yet tested.
     """
 
-    columns = ("Claim", "Statement", "Verdict", "Effect", "Interval", "Estimand", "What was found")
+    columns = ("Claim", "Statement", "Verdict", "Effect", "Interval", "What was found", "Estimand", "Threshold")
+    unfolded = ("Estimand", "Threshold")
 
     def __init__(self, findings: Mapping[str, Finding], missing: Iterable[str] = ()):
         order = {verdict: place for place, verdict in enumerate(VERDICTS)}
         names = sorted(findings, key=lambda name: (order[findings[name].verdict], name))
         self.rows = [_row(name, findings[name]) for name in names]
         self.rows += [
-            (name, "", NOT_TESTED, "", "", "", "No check has been written for this statement.") for name in missing
+            (name, "", NOT_TESTED, "", "", "No check has been written for this statement.", "", "") for name in missing
         ]
 
     def counts(self) -> dict[str, int]:
@@ -68,18 +80,25 @@ class ClaimsView:
             f'<button {button} data-verdict="{escape(name)}" aria-pressed="{str(not name).lower()}">{escape(text)}</button>'
             for name, text in choices
         )
-        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
-        body = "".join(
-            f'<tr data-verdict="{escape(row[2])}"><th scope="row">{_link(row[0])}</th>'
-            f"{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>"
-            for row in self.rows
-        )
+        shown = [column for column in self.columns if column not in self.unfolded]
+        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in shown)
+        body = "".join(self._html_row(dict(zip(self.columns, row, strict=True))) for row in self.rows)
         label = "Every claim, sorted by verdict"
         box = f'role="region" tabindex="0" aria-label="{label}" style="overflow-x: auto"'
         caption = f"<caption>{label}. The id leads to the chapter.</caption>"
         table = f'<table class="table">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
         choice = f'<div role="group" aria-label="Show claims by verdict">{buttons}</div>'
         return f"<div>{choice}<div {box}>{table}</div></div>{FILTER}"
+
+    def _html_row(self, row: dict[str, str]) -> str:
+        judged = "".join(f"<p><strong>{name}.</strong> {escape(row[name])}</p>" for name in self.unfolded if row[name])
+        details = f"<details><summary>Estimand and threshold</summary>{judged}</details>" if judged else ""
+        found = f'<td style="min-width: 16rem; overflow-wrap: anywhere">{escape(row["What was found"])}</td>'
+        short = "".join(f"<td>{escape(row[name])}</td>" for name in ("Verdict", "Effect", "Interval"))
+        return (
+            f'<tr data-verdict="{escape(row["Verdict"])}"><th scope="row">{_link(row["Claim"])}</th>'
+            f'<td style="min-width: 12rem">{escape(row["Statement"])}{details}</td>{short}{found}</tr>'
+        )
 
     def __repr__(self) -> str:
         return "\n".join(" | ".join(row) for row in (self.columns, *self.rows))
@@ -91,7 +110,7 @@ def _row(name: str, finding: Finding) -> tuple[str, ...]:
     interval = "" if finding.interval is None else interval_text(finding.interval)
     forms = "; ".join(f"{form} form: {verdict}" for form, verdict in (finding.by_form or {}).items())
     found = f"{finding.detail} {forms.capitalize()}." if forms else finding.detail
-    return (name, claim.sentence, finding.verdict, effect, interval, claim.estimand, found)
+    return (name, claim.sentence, finding.verdict, effect, interval, found, claim.estimand, claim.threshold)
 
 
 def _link(name: str) -> str:

@@ -21,7 +21,7 @@
 # :::{admonition} In this chapter
 # **Question.** When an attack on an unlearned model finds a forgotten edge, has it found memory in the model, or structure in the graph?
 #
-# **At the end you can say** for each of six attacks how its score is made, what it can see and what it cannot, which of them score the
+# **At the end you can say** for each of seven attacks how its score is made, what it can see and what it cannot, which of them score the
 # same on a model that was never trained, which are blind to a model that keeps every edge, how much is left when negatives are alike,
 # and what becomes of ten published statements.
 #
@@ -132,8 +132,9 @@ import torch
 from scipy.stats import wilcoxon
 from torch_geometric.data import Data
 
-from lethe_lib.attacks import ATTACKS, attack, hop_distances, hop_strata
+from lethe_lib.attacks import ATTACKS, attack, hop_distances
 from lethe_lib.attacks.e_umia import e_umia
+from lethe_lib.attacks.e_umia_edges import e_umia_edges, toggle_features
 from lethe_lib.attacks.link_stealing import cosine, link_stealing
 from lethe_lib.attacks.link_stealing_supervised import labelled_pairs, pair_features
 from lethe_lib.attacks.link_teller import link_teller
@@ -155,9 +156,11 @@ from lethe_lib.reporting import (
     use_style,
 )
 from lethe_lib.reporting.attack_controls import ATTACKS as ATTACK_TITLES
+from lethe_lib.reporting.attack_controls import TITLES as METHOD_TITLES
 from lethe_lib.reporting.attack_controls import (
     blind_attacks,
-    community_margins,
+    control_areas,
+    controls_excess,
     controls_figure,
     graph_readers,
     graph_title,
@@ -169,10 +172,12 @@ from lethe_lib.reporting.attack_controls import (
     strata_table,
     structure_table,
     trend_table,
+    with_controls,
 )
-from lethe_lib.reporting.claims_attacks import dblp_numbers, gold_areas, low_against_high, stealing_spread
+from lethe_lib.reporting.claims_attacks import dblp_numbers, low_against_high, stealing_spread
 from lethe_lib.reporting.followed_runs import live_case
 from lethe_lib.structure import remove_edges
+from lethe_lib.study.attack_controls import METHODS
 from lethe_lib.unlearning import unlearn
 
 check_parameters(globals())
@@ -245,17 +250,30 @@ show_source(link_teller)
 show_source(cosine, link_stealing, labelled_pairs, pair_features)
 
 # %% [markdown]
-# ### Edge toggle
+# ### Edge toggle, and E-UMIA on edges
 #
-# Put the pair into $G_q$ and take the change of the logits at both ends,
+# The two active attacks: the graph is the attacker's, so it can try any edge. The toggle puts the pair into $G_q$ and takes the change of the
+# logits at both ends,
 #
 # $$s(u, v) = \sum_{w \in \{u, v\}} \big\| f(G_q + uv)_w - f(G_q)_w \big\|_2 .$$ (eq-toggle)
 #
-# **Sees** a model that recognises a pair. **Also sees** that an edge moves a node with few neighbours more, which is structure. It is the
-# only active attack of the six; {ref}`ch-edge-audit` uses the same question with many models.
+# **Sees** a model that recognises a pair. **Also sees** that an edge moves a node with few neighbours more, which is structure.
+# {ref}`ch-edge-audit` uses the same question with many models.
+#
+# E-UMIA on edges {cite:p}`lethe2026` asks whether an edge was forgotten or kept. Each forgotten edge is matched with a retained one whose ends have the same
+# labels and degree buckets. All these candidates are taken out of $G_q$, and each is put back alone, so neither kind is given away by the
+# graph that is asked. With the loss $\ell$ and the margin $m$ of the labels, degrees $d$ and neighbours $N$,
+#
+# $$\phi(u, v) = \big(\Delta \ell_u, \Delta \ell_v, \Delta m_u, \Delta m_v, \log(1 + d_u), \log(1 + d_v), \mathbb 1[y_u = y_v],
+# \log(1 + |N_u \cap N_v|)\big), \qquad s(u, v) = w^\top \phi(u, v) + b,$$ (eq-e-umia-edges)
+#
+# with $w, b$ from a logistic regression on the other folds. **Sees** a model that knows one kind and not the other, and how the forget set was chosen.
+# **Cannot see** memory of both kinds: the Original and UtU were fitted with forgotten and kept edges alike, so against kept edges one half is
+# no sign of forgetting. Gold was fitted with the kept ones alone; if weights remembered single edges, it is Gold that would stand apart.
+# The classifier is told who was forgotten in the other folds: it is an auditor's attack.
 
 # %%
-show_source(edge_toggle)
+show_source(edge_toggle, e_umia_edges, toggle_features)
 
 # %% [markdown]
 # ### TrendAttack
@@ -268,9 +286,13 @@ show_source(edge_toggle)
 show_source(confidence_trends, shadow_pairs)
 
 # %% [markdown]
-# ### E-UMIA
+# ### E-UMIA on nodes
 #
-# The benchmark's own attack in the form that its tables use {cite:p}`lethe2026`: a node near $E_f$ that was trained on against a test node, by their losses.
+# The benchmark's own attack in the form that its tables use {cite:p}`lethe2026`. With the posteriors $p_v$ on $G_q$ and the labels $y_v$,
+#
+# $$s(v) = \log p_{v, y_v}, \qquad \text{AUC} = P\big(s(v) > s(v')\big), \quad v \text{ trained on, within } L \text{ hops of } E_f, \;\; v'
+# \text{ a test node}.$$ (eq-e-umia)
+#
 # **Sees** the gap between training and test loss. **Cannot see** any edge: no pair enters the score.
 
 # %%
@@ -284,9 +306,12 @@ show_source(e_umia)
 # 2. Link Stealing is signed; the benchmark folds, $\max(\text{AUC}, 1 - \text{AUC})$, which makes an attack that points the wrong way look like one
 #    that works. Attack 3 is a logistic regression by default.
 # 3. TrendAttack halves the graph by its Fiedler vector in place of METIS; the target is trained on the whole graph; the shadow half has no forgotten edge; the
-#    score is averaged over both orders of a pair.
-# 4. E-UMIA under `corrected` takes training nodes alone as members and reports an AUC; the benchmark reports an accuracy.
-# 5. At most a thousand forgotten edges are asked about in the records of this chapter (five hundred by the toggle); ceiling and draw are the same for every
+#    score is averaged over both orders of a pair. The mean behind $\tau_{k+1}$ is the plain one over a node and its neighbours, not weighed by degrees, and no
+#    reference posterior of a network without the graph enters: the rung *none* shows what that would know.
+# 4. E-UMIA on nodes under `corrected` takes training nodes alone as members and reports an AUC; the benchmark reports an accuracy.
+# 5. E-UMIA on edges toggles forgotten and kept edges in a graph without either and matches degrees too. The common neighbours and the logarithms of counts
+#    are ours. `published` matches labels alone, takes at most 200 forgotten edges and reports an accuracy.
+# 6. At most a thousand forgotten edges are asked about in the records of this chapter (five hundred by the toggle); ceiling and draw are the same for every
 #    model, so comparisons are paired. DBLP, Photo and Computers have one seed, CiteSeer has two, Cora three.
 #
 # ## Experiment
@@ -304,77 +329,72 @@ models = {
     "Untrained": unlearn("untrained", case.original, case.data, case.pairs, seed).model,
     "Memoriser": unlearn("memoriser", case.original, case.data, case.pairs, seed).model,
 }
-results = {}
-for title, model in models.items():
-    for name in ATTACKS:
-        for negatives in ("uniform", "matched"):
-            chosen = {} if name == "e_umia" else {"negatives": negatives}
-            results[title, name, negatives] = attack(name, model, case.data, case.pairs, seed, **chosen)
+asked = {"Original, full graph": (case.original, "original")} | {title: (m, "retained") for title, m in models.items()}
+toggles = ("edge_toggle", "e_umia_edges")  # on the full graph there is nothing to put back
 live = {}
 for negatives in ("uniform", "matched"):
-    live[negatives] = pd.DataFrame(
-        [
-            {"model": title} | {ATTACK_TITLES[name]: results[title, name, negatives].auc for name in ATTACKS}
-            for title in models
-        ]
-    )
-show_table(live["uniform"], "AUC against uniform negatives, query graph retained.")
+    rows = []
+    for title, (model, query) in asked.items():
+        row = {"model": title}
+        for name in ATTACKS:
+            chosen = {"query": query} if name == "e_umia" else {"query": query, "negatives": negatives}
+            row[ATTACK_TITLES[name]] = (
+                np.nan
+                if query == "original" and name in toggles
+                else attack(name, model, case.data, case.pairs, seed, **chosen).auc
+            )
+        rows.append(row)
+    live[negatives] = pd.DataFrame(rows)
+show_table(live["uniform"], "AUC against uniform negatives, query graph retained but for the first row.")
+show_table(live["matched"], "The same against matched negatives (E-UMIA has nodes and no pairs, and does not change).")
+at = {negatives: table.set_index("model") for negatives, table in live.items()}
 glue_number("live_pairs", case.pairs.shape[1])
+for key, title in (("gold", "Gold"), ("untrained", "Untrained"), ("full", "Original, full graph")):
+    glue_number(f"live_teller_{key}", at["uniform"].loc[title, "LinkTeller"])
+glue_number("live_toggle_memoriser", at["matched"].loc["Memoriser", "Edge toggle"])
+glue_number("live_toggle_gold", at["matched"].loc["Gold", "Edge toggle"])
+
+# %% [markdown]
+# {glue:text}`live_pairs` edges are forgotten. LinkTeller has {glue:text}`live_teller_gold` on Gold, {glue:text}`live_teller_untrained` on weights that were never trained,
+# and {glue:text}`live_teller_full` where the edges are in the graph. Against matched negatives the toggle has {glue:text}`live_toggle_memoriser` on the
+# Memoriser and {glue:text}`live_toggle_gold` on Gold.
+#
+# ### Forgotten or kept
+#
+# Now E-UMIA on edges with its own negatives, kept edges. The features of the graph alone are those of the degrees, the labels and the common neighbours; they are the same
+# for every model.
 
 # %% tags=["nbval-ignore-output"]
-show_table(live["matched"], "The same against matched negatives (E-UMIA has nodes and no pairs, and does not change).")
-kept_pairs = int(results["Gold", "link_teller", "matched"].labels.sum())
-glue_number("live_matched", kept_pairs)
-at = live["uniform"].set_index("model")
-glue_number("live_teller_gold", at.loc["Gold", "LinkTeller"])
-glue_number("live_teller_untrained", at.loc["Untrained", "LinkTeller"])
-
-# %% [markdown]
-# {glue:text}`live_pairs` edges are forgotten, and {glue:text}`live_matched` of them have a matched negative. LinkTeller has {glue:text}`live_teller_gold` on
-# Gold and {glue:text}`live_teller_untrained` on weights that were never trained.
-#
-# ### Where the score comes from
-
-# %% mystnb={"figure": {"name": "fig-live-scores", "caption": "On the generated graph LinkTeller's score falls apart into hop classes: beyond two hops it is zero, for forgotten edges and negatives alike, so its AUC counts how many forgotten pairs stay close. The toggle's score of the Memoriser stands apart in every class."}, "image": {"alt": "Two panels of scores by hop class two, three and more: LinkTeller on Gold, with zeros beyond two hops, and the edge toggle on the Memoriser, forgotten edges above the negatives."}} tags=["hide-input", "nbval-ignore-output"]
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.4))
-jitter = np.random.default_rng(0)
-for ax, (title, name) in zip(axes, (("Gold", "link_teller"), ("Memoriser", "edge_toggle")), strict=True):
-    found = results[title, name, "uniform"]
-    hops = hop_distances(case.request.retained, torch.from_numpy(found.targets))
-    for label, shift, marker, style in (("negatives", -0.15, "o", "none"), ("forgotten", 0.15, "o", "full")):
-        chosen = found.labels == (label == "forgotten")
-        places = hops[chosen] + shift + jitter.uniform(-0.1, 0.1, chosen.sum())
-        ax.plot(places, found.scores[chosen], marker, fillstyle=style, markersize=4, alpha=0.7, label=label)
-    ax.set(title=f"{ATTACK_TITLES[name]} on {title}", xlabel="hops in the retained graph", ylabel="score")
-    ax.set_xticks((2, 3, 4), ("2", "3", "more"))
-fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-plt.show()
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-strata = hop_strata(results["Gold", "link_teller", "uniform"], case.data, case.pairs)
+rows = []
+for title, model in models.items():
+    found = attack("e_umia_edges", model, case.data, case.pairs, seed)
+    parts = {"graph alone": found.extras["auc_structure"], "answers alone": found.extras["auc_answers"]}
+    rows.append({"model": title, "AUC": found.auc} | parts)
+kept_edges = pd.DataFrame(rows)
 show_table(
-    pd.DataFrame(
-        {
-            "hops": list(strata.forgotten),
-            "forgotten edges": list(strata.forgotten.values()),
-            "negatives": list(strata.negatives.values()),
-            "AUC": [strata.areas.get(name, np.nan) for name in strata.forgotten],
-        }
-    ),
-    "LinkTeller on Gold, uniform negatives, hop class by hop class.",
+    kept_edges,
+    f"E-UMIA on edges, {int(found.labels.sum())} forgotten edges against as many kept ones, cross-fitted. The Original is not asked on the full "
+    "graph, which holds all candidates: it is the row of its weights.",
 )
+at = kept_edges.set_index("model")["answers alone"]
+honest = at.drop("Memoriser")
+glue_number("kept_structure", kept_edges["graph alone"].iloc[0])
+glue_text("kept_answers", f"{as_text(honest.min())} to {as_text(honest.max())}")
+glue_number("kept_memoriser", at["Memoriser"])
+band = 0.1
+glue_text("kept_word", "near one half" if (honest - 0.5).abs().max() < band else "not all near one half")
 
 # %% [markdown]
+# The graph alone scores {glue:text}`kept_structure`: low sets are chosen by structure, and buckets do not match it in full. The model's answers score
+# {glue:text}`kept_answers` ({glue:text}`kept_word`) over the Original's weights, both Golds and Untrained, and {glue:text}`kept_memoriser` on the
+# Memoriser. (Answers carry structure too, since an edge moves a node with few neighbours more: hence the row of Untrained.) The attack sees what is planted; where training with the edges and training without them give alike answers, it has nothing to see.
+#
 # ## Results
 #
 # ### Controls first
 
-# %% mystnb={"figure": {"name": "fig-controls-low", "caption": "Low sets. LinkTeller gives every model on the retained graph the same AUC, the untrained one and the Memoriser too. Link Stealing and the toggle answer to training and see the Memoriser. Matched negatives (hollow) bring most of what uniform ones (filled) show back towards one half. A colour per graph, means over seeds."}, "image": {"alt": "Five panels, one per attack, with models as rows: Original on the full graph, original's weights, Gold, Untrained, Memoriser; AUC from zero to one, filled and hollow points."}} tags=["hide-input"]
-controls_figure("low")
-plt.show()
-
-# %% mystnb={"figure": {"name": "fig-controls-high", "caption": "High sets. Uniform negatives have far lower degrees than the ends of these edges, and on untrained weights Link Stealing points the wrong way, its AUC far below one half. Folding would call that success. Matched negatives take it back. Symbols as in the figure before."}, "image": {"alt": "Five panels as before for the high sets; the untrained rows of Link Stealing lie far below one half for uniform negatives."}} tags=["hide-input"]
-controls_figure("high")
+# %% mystnb={"figure": {"name": "fig-controls", "caption": "LinkTeller gives every model on the retained graph the same AUC, the untrained one and the Memoriser too. Link Stealing and the toggle answer to training and see the Memoriser. On high sets uniform negatives have far lower degrees than the ends of the edges, and on untrained weights Link Stealing points the wrong way, which folding would call success. Matched negatives (hollow) bring most of what uniform ones (filled) show back towards one half. A colour per graph, means over seeds."}, "image": {"alt": "Ten panels, five attacks by low and high sets, with models as rows: Original on the full graph, original's weights, Gold, Untrained, Memoriser; AUC from zero to one, filled and hollow points. The untrained rows of Link Stealing on high sets lie far below one half for uniform negatives."}} tags=["hide-input"]
+controls_figure()
 plt.show()
 
 # %%
@@ -393,21 +413,11 @@ for name, key in (("Link Stealing", "stealing"), ("Edge toggle", "toggle")):
         glue_number(f"{key}_{negatives}_gold", row.loc[(name, negatives), "Gold"])
         glue_number(f"{key}_{negatives}_memoriser", row.loc[(name, negatives), "Memoriser, excess"])
         glue_text(f"{key}_{negatives}_weights", f"{weights.loc[(name, negatives)]:+.3f}")
-
-# %% [markdown]
-# Attacks that score the same on trained and untrained weights: {glue:text}`graph_readers`. Such an attack reads the graph, not the model, and cannot compare methods
-# of unlearning. Blind in most settings: {glue:text}`blind`. LinkTeller is blind to what weights or tables keep, and not to a provider who still
-# sends messages along the edges: that is the row of the Original on the full graph.
-#
-# Now the weights that saw the edges, which nothing was done to. If models like these remember single edges, the attacks that see the
-# Memoriser must find them above Gold:
-
-# %%
 memory = memory_table("utu")
 show_table(
     memory,
     "Original's weights against Gold, matched negatives, settings in which the attack is not blind: how many have an interval above or below "
-    "zero, mean and largest excess.",
+    "zero, mean and largest excess; mean excess of Untrained.",
 )
 at = memory.set_index("attack")
 glue_text("toggle_above", f"{at.loc['Edge toggle', 'above']} of {at.loc['Edge toggle', 'settings']}")
@@ -417,7 +427,12 @@ glue_number("toggle_largest", at.loc["Edge toggle", "largest"], 2)
 glue_text("toggle_where", at.loc["Edge toggle", "where"])
 
 # %% [markdown]
-# In the mean Link Stealing and the toggle put them {glue:text}`stealing_matched_weights` and {glue:text}`toggle_matched_weights` above Gold, where the Memoriser lies
+# Attacks that score the same on trained and untrained weights: {glue:text}`graph_readers`. Such an attack reads the graph, not the model, and cannot compare methods
+# of unlearning. Blind in most settings: {glue:text}`blind`. LinkTeller is blind to what weights or tables keep, and not to a provider who still
+# sends messages along the edges: that is the Original on the full graph.
+#
+# The second table is about weights that saw the edges, which nothing was done to. If models like these remember single edges, the attacks that see the
+# Memoriser must find them above Gold. In the mean Link Stealing and the toggle put them {glue:text}`stealing_matched_weights` and {glue:text}`toggle_matched_weights` above Gold, where the Memoriser lies
 # {glue:text}`stealing_matched_memoriser` and {glue:text}`toggle_matched_memoriser` above. The toggle has intervals above zero in
 # {glue:text}`toggle_above` settings, at most {glue:text}`toggle_largest` ({glue:text}`toggle_where`); Link Stealing in {glue:text}`stealing_above`, and below zero in
 # {glue:text}`stealing_below`. One released model, asked once, shows little of single edges even where nothing was unlearned. That is no proof of
@@ -426,33 +441,58 @@ glue_text("toggle_where", at.loc["Edge toggle", "where"])
 # ### One graph in full
 
 # %% tags=["hide-input"]
-show_table(
-    setting_table("dblp", "high", "uniform"), "DBLP, high set, uniform negatives: AUC of every attack on every model."
-)
-
-# %% tags=["hide-input"]
-show_table(setting_table("dblp", "high", "matched"), "DBLP, high set, matched negatives.")
+in_full = {negatives: setting_table("dblp", "high", negatives) for negatives in ("uniform", "matched")}
+for negatives, table in in_full.items():
+    show_table(table, f"DBLP, high set, {negatives} negatives: AUC of every attack on every model.")
+at = {negatives: table.set_index("model") for negatives, table in in_full.items()}
+released = at["uniform"].drop("Original, full graph")["LinkTeller"]
+glue_number("dblp_teller_low", released.min())
+glue_number("dblp_teller_high", released.max())
+glue_number("dblp_teller_full", at["uniform"].loc["Original, full graph", "LinkTeller"])
+for negatives in at:
+    for key, title in (("gold", "Gold"), ("untrained", "Untrained")):
+        glue_number(f"dblp_stealing_{negatives}_{key}", at[negatives].loc[title, "Link Stealing"])
 
 # %% [markdown]
+# On the retained graph LinkTeller lies between {glue:text}`dblp_teller_low` and {glue:text}`dblp_teller_high` for all models, trained or not, and at
+# {glue:text}`dblp_teller_full` for the Original on the full graph. Link Stealing has {glue:text}`dblp_stealing_uniform_gold` on Gold and
+# {glue:text}`dblp_stealing_uniform_untrained` on Untrained against uniform negatives, {glue:text}`dblp_stealing_matched_gold` and
+# {glue:text}`dblp_stealing_matched_untrained` against matched ones.
+#
 # ### Hop classes
 
 # %% tags=["hide-input"]
 strata_rows = strata_table()
-show_table(strata_rows, "LinkTeller with uniform negatives by hop class, original's weights on the retained graph.")
-gap = (strata_rows["AUC, all pairs"] - strata_rows["AUC of that bare flag"]).abs()
+show_table(
+    strata_rows,
+    "LinkTeller with uniform negatives by hop class in the retained graph: all pairs for four models, then the original's weights at two hops, beyond three, and "
+    "stratified.",
+)
+gap = (strata_rows["original's weights"] - strata_rows["AUC of that bare flag"]).abs()
 glue_number("flag_gap", gap.median(), 2)
+glue_number("strata_untrained", (strata_rows["Untrained"] - strata_rows["Gold"]).abs().max())
 
 # %% [markdown]
-# The AUC over all pairs is the AUC of one bit, whether the pair is still within two hops, up to a median difference of {glue:text}`flag_gap`. Beyond two hops it is one
-# half exactly. Within them some order is left: the number and the degrees of common neighbours.
+# The AUC over all pairs is the AUC of one bit, whether the pair is still within two hops, up to a median difference of {glue:text}`flag_gap`, and Untrained
+# differs from Gold by at most {glue:text}`strata_untrained`. Beyond two hops it is one half exactly. Within them some order is left: the number and the degrees of common neighbours.
 #
 # ### The attacker's knowledge
 
 # %% mystnb={"figure": {"name": "fig-ladder", "caption": "Low sets, mean over graphs. LinkTeller climbs with the graph that it is given, the same for all weights, and reaches one on the full graph, where there is no secret. Without any edge Link Stealing still finds most pairs by their features alone; against matched negatives it does not. What sets the Memoriser apart, Link Stealing and the toggle see without any edge already."}, "image": {"alt": "Ten panels, five attacks by uniform and matched negatives, with AUC over four rungs of knowledge for Gold, original's weights, Untrained and Memoriser."}} tags=["hide-input"]
 ladder_figure("low")
 plt.show()
+rungs = controls_excess()
+rungs = rungs[rungs["forget"] == "low"].groupby(["attack", "negatives", "query", "method"])["auc"].mean()
+for negatives in ("uniform", "matched"):
+    glue_number(f"rung_none_{negatives}", rungs["link_stealing", negatives, "none", "gold"])
+glue_number("rung_none_memoriser", rungs["edge_toggle", "matched", "none", "memoriser"])
+glue_number("rung_none_untrained", rungs["edge_toggle", "matched", "none", "untrained"])
 
 # %% [markdown]
+# Read from the left: with no edge at all Link Stealing has {glue:text}`rung_none_uniform` on Gold against uniform negatives and {glue:text}`rung_none_matched` against
+# matched ones, while the toggle has {glue:text}`rung_none_memoriser` on the Memoriser and {glue:text}`rung_none_untrained` on Untrained. What a rung adds for Gold is the graph's
+# doing.
+#
 # ### At a low price
 #
 # An AUC averages over all thresholds. An attacker who must not accuse the innocent asks for the share of forgotten edges found at 1 % false positives; chance
@@ -460,8 +500,6 @@ plt.show()
 
 # %% tags=["hide-input"]
 show_table(rate_table("uniform"), "True-positive rate at 1 % false positives, uniform negatives, mean over settings.")
-
-# %% tags=["hide-input"]
 rates = rate_table("matched")
 show_table(rates, "The same against matched negatives.")
 at = rates.set_index("model")
@@ -478,60 +516,87 @@ glue_text("rate_memoriser", as_text(100 * at.loc["Memoriser", "Edge toggle"], 2)
 # %% mystnb={"figure": {"name": "fig-methods-excess", "caption": "On low sets no method but the planted Memoriser leaves Gold by much. On high sets GNNDelete lies off to both sides, and methods that stay near the original's weights lie a little above Gold for the toggle on Cora and below it for Link Stealing on Computers. The Memoriser shows how far memory would carry. Signed AUC above Gold's with bootstrap intervals over pairs and seeds; hollow where the attack is blind."}, "image": {"alt": "Ten panels, five attacks by low and high sets, methods as rows and graphs as coloured points with intervals around zero; the Memoriser stands far to the right for the toggle."}} tags=["hide-input"]
 methods_figure()
 plt.show()
+of_methods = pd.concat([memory_table(name).assign(method=name) for name in METHODS], ignore_index=True)
+glue_text("methods_above", f"{of_methods['above'].sum()} of {of_methods['settings'].sum()}")
+glue_number("methods_below", of_methods["below"].sum())
+most = of_methods.loc[of_methods["largest"].idxmax()]
+glue_number("methods_largest", most["largest"], 2)
+glue_text("methods_where", f"{METHOD_TITLES[most['method']]}, {most['attack']}, {most['where']}")
 
 # %% [markdown]
+# Over all forget sets and the attacks that are not blind, the four methods lie above Gold in {glue:text}`methods_above` intervals and below in
+# {glue:text}`methods_below`; the largest excess is {glue:text}`methods_largest` ({glue:text}`methods_where`). A method below Gold has not forgotten more: its model is another
+# one.
+#
 # ### TrendAttack
 
 # %% tags=["hide-input"]
 trend = trend_table()
 show_table(
     trend,
-    "TrendAttack with a shadow of the same method: AUC of forgotten edges, of other edges, of both; Cora and CiteSeer, low and high sets.",
+    "TrendAttack with a shadow of the same method: AUC of forgotten edges, of other edges, of both; Cora and CiteSeer, low and high sets, retained graph. The "
+    "Original on the full graph stands in the first table of the experiment.",
 )
 at = trend.set_index("model")
 glue_number("trend_gold", at.loc["Gold", "matched: forgotten"])
 glue_number("trend_weights", at.loc["Original's weights (UtU)", "matched: forgotten"])
 glue_number("trend_others", at.loc["Original's weights (UtU)", "matched: other edges"])
+glue_number("trend_untrained", at.loc["Untrained", "matched: forgotten"])
 
 # %% [markdown]
-# Against matched negatives it has {glue:text}`trend_weights` on the original's weights and {glue:text}`trend_gold` on Gold: its forgotten edges are structure too. Other edges,
-# which are in the query graph, it finds with {glue:text}`trend_others`.
+# Against matched negatives it has {glue:text}`trend_weights` on the original's weights, {glue:text}`trend_gold` on Gold and {glue:text}`trend_untrained` on Untrained: what it finds of
+# forgotten edges, it finds in a model without them. Other edges, which are in the query graph, it finds with {glue:text}`trend_others`.
 #
 # ### The claims
+#
+# L04 is about a band in which any comparison of trained and test losses lies that is close to one half, an untrained model's too.
 
 # %%
 finding = check_claim("L04")
 
-# %% [markdown]
-# The band is where any comparison of trained and test losses lies that is close to one half, an untrained model's too.
-
 # %%
 finding = check_claim("L05")
+spread = stealing_spread().pivot(index="data", columns="collapsed", values=["spread", "signed"])
+areas = control_areas("link_stealing", "published", "high").loc[spread.index]
+wide = pd.DataFrame(
+    {
+        "graph": [graph_title(name) for name in spread.index],
+        "spread, folded": spread["spread", True].to_numpy(),
+        "without collapsed": spread["spread", False].to_numpy(),
+        "signed, without collapsed": spread["signed", False].to_numpy(),
+    }
+).join(areas.reset_index(drop=True))
 show_table(
-    stealing_spread().assign(data=lambda table: table["data"].map(graph_title)),
-    "Largest minus smallest Link Stealing over methods, high sets, preset published; signed: without folding.",
+    wide,
+    "Largest minus smallest Link Stealing over methods, high sets, preset published; then the signed AUC of the controls.",
 )
+fresh = areas["Untrained"]
+glue_text("untrained_stealing", f"{as_text(fresh.min())} to {as_text(fresh.max())}")
+glue_text("untrained_side", "below one half everywhere" if (fresh < 0.5).all() else "not below one half on every graph")
+glue_number("stealing_apart", (areas["Original's weights (UtU)"] - areas["Gold"]).abs().max())
+
+# %% [markdown]
+# Untrained scores {glue:text}`untrained_stealing`, {glue:text}`untrained_side`: folding lifts what lies below one half to the other side. A spread over methods says that their
+# models differ, and nothing yet about edges: the original's weights, which saw them, and Gold are at most {glue:text}`stealing_apart` apart.
 
 # %%
 finding = check_claim("L10")
 gaps = low_against_high()
-gaps["setting"] = gaps["data"].map(graph_title) + ", " + gaps["backbone"] + ", " + gaps["preset"]
-by_setting = gaps.groupby("setting", sort=False).agg(
-    methods=("difference", "size"),
+gaps = gaps.assign(settings=gaps["backbone"] + ", " + gaps["preset"])
+by_graph = gaps.groupby("data", sort=False).agg(
+    settings=("settings", "nunique"),
+    cells=("difference", "size"),
     least=("difference", "min"),
     most=("difference", "max"),
     untrained=("untrained", "mean"),
 )
+by_graph.insert(4, "gold", gaps[gaps["method"] == "gold"].groupby("data")["difference"].mean())
+full = [control_areas("link_teller", "published", kind)["Original, full graph"].min() for kind in ("low", "high")]
 show_table(
-    by_setting.reset_index(),
-    "LinkTeller, low minus high set: range over methods per setting, and the untrained model's.",
+    by_graph.rename(index=graph_title).rename_axis("graph").reset_index(),
+    "LinkTeller, low minus high set: range over methods, backbones and presets, means of Gold and of Untrained. The Original on the full graph has at least "
+    f"{as_text(min(full))} on either set (GCN, published).",
 )
-
-# %% [markdown]
-# The printed test takes 138 cells as 138 independent observations. When every difference is positive, the signed-rank statistic is the sum of all ranks, whatever
-# the size of the differences:
-
-# %%
 cells = 138
 statistic = wilcoxon(np.linspace(0.1, 0.4, cells), alternative="greater", method="approx")
 assert statistic.statistic == cells * (cells + 1) / 2 == 9591
@@ -552,8 +617,9 @@ show_table(
 )
 
 # %% [markdown]
-# The printed figure is reproduced by counting alone. Cells of one graph share its two forget sets, and the difference is one of these sets; what is independent is
-# the graph.
+# The printed test takes 138 cells as 138 independent observations. When every difference is positive, the signed-rank statistic is the sum of all ranks, whatever
+# the size of the differences: the printed figure is reproduced by counting alone. Cells of one graph share its two forget sets, and the difference is one of these
+# sets: compare the column of the untrained model. What is independent is the graph.
 
 # %%
 finding = check_claim("L11")
@@ -561,36 +627,31 @@ finding = check_claim("L11")
 # %%
 finding = check_claim("L12")
 numbers = dblp_numbers()
+beside = with_controls(numbers)
 show_table(
-    numbers, "LinkTeller on DBLP: printed, ours under preset published with the interval for a further seed, and exact."
+    beside,
+    "LinkTeller on DBLP: printed, ours under preset published with the interval for a further seed, and exact; below, the controls that the source does not "
+    "print.",
 )
 high_rows = numbers[numbers["forget"] == "high"]
 glue_number("dblp_high_exact", float(high_rows["exact"].mean()))
+reproduced = high_rows["printed"].between(high_rows["low"], high_rows["high"]).all()
+fresh = beside[(beside["method"] == "Untrained") & (beside["forget"] == "high")]
+glue_number("dblp_high_untrained", float(fresh["exact"].iloc[0]))
+glue_text("dblp_high_word", "are reproduced" if reproduced else "are not reproduced")
 
 # %% [markdown]
-# The high-set values below one half are not reproduced: the exact AUC is {glue:text}`dblp_high_exact`. Most pairs of that set have a true score of 0, and a difference of float32
-# logits puts rounding noise there, whose size depends on the machine.
+# The high-set values below one half {glue:text}`dblp_high_word`: the exact AUC is {glue:text}`dblp_high_exact`. Most pairs of that set have a true score of 0, and a difference of float32
+# logits puts rounding noise there, whose size depends on the machine. Exact, Untrained has {glue:text}`dblp_high_untrained` there.
 
 # %%
 finding = check_claim("L13")
-show_table(
-    community_margins().assign(data=lambda table: table["data"].map(graph_title)),
-    "Community sets beside the low and the high set: AUC of LinkTeller, and the margin to the nearer of the two with its interval.",
-)
 
 # %%
 finding = check_claim("L14")
 
 # %%
 finding = check_claim("L20")
-areas = gold_areas()
-show_table(
-    areas.groupby("attack", sort=False)["auc"]
-    .agg(["min", "mean", "max"])
-    .reset_index()
-    .assign(attack=lambda t: t["attack"].map(ATTACK_TITLES)),
-    "Gold's own AUC over graphs and forget sets, uniform negatives.",
-)
 
 # %%
 finding = check_claim("L21")
@@ -608,15 +669,16 @@ finding = check_claim("L22")
 # ## Summary
 #
 # - LinkTeller on the retained graph gives the same AUC to trained, untrained and retrained weights and to a model that keeps every edge. It reads the
-#   graph: {glue:text}`graph_readers`.
-# - Blind to the planted memory in most settings: {glue:text}`blind`.
+#   graph: {glue:text}`graph_readers`. Blind to the planted memory in most settings: {glue:text}`blind`.
 # - Link Stealing and the toggle see planted memory, and see little in weights that saw the edges: {glue:text}`stealing_matched_weights` and
 #   {glue:text}`toggle_matched_weights` above Gold, against {glue:text}`stealing_matched_memoriser` and {glue:text}`toggle_matched_memoriser` for the Memoriser.
+# - E-UMIA on edges cannot tell weights that remember both forgotten and kept edges from weights that remember neither; on the generated graph the model's
+#   answers score {glue:text}`kept_answers` for honest models and {glue:text}`kept_memoriser` for the Memoriser.
 # - Uniform negatives let structure score. Against matched ones Gold's Link Stealing falls from {glue:text}`stealing_uniform_gold` to
 #   {glue:text}`stealing_matched_gold` in the mean.
 # - Low above high (L10: {glue:text}`L10_verdict`) is a difference of two sets of edges; the signed-rank statistic is the number of cells in disguise.
-# - One half is not what perfect forgetting scores (L20: {glue:text}`L20_verdict`), so methods are compared with Gold, and then none fails to resist (L11:
-#   {glue:text}`L11_verdict`).
+# - Whether one half is what perfect forgetting scores: L20 {glue:text}`L20_verdict`, so methods are compared with Gold. Whether none resists, read that way: L11
+#   {glue:text}`L11_verdict`.
 # - The other verdicts: L04 {glue:text}`L04_verdict`, L05 {glue:text}`L05_verdict`, L12 {glue:text}`L12_verdict`, L13 {glue:text}`L13_verdict`, L14
 #   {glue:text}`L14_verdict`, L21 {glue:text}`L21_verdict`, L22 {glue:text}`L22_verdict`.
 #

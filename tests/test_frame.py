@@ -92,7 +92,7 @@ def test_parameters_are_typed_literals_and_are_checked_in_the_next_code_cell(pat
 def test_a_chapter_has_its_frame(path):
     text = "\n".join(prose(path))
     assert re.match(r"\(ch-[a-z0-9-]+\)=\n# \S", prose(path)[0]), "a label ch-..., then the title"
-    for heading in ("## Summary", "## Exercises"):
+    for heading in ("## What would change our mind", "## Summary", "## Exercises"):
         assert heading in text
     last = read_script(path).cells[-1]
     assert "provenance(" in last.source
@@ -195,6 +195,12 @@ def test_the_claims_that_a_chapter_states_are_the_claims_that_it_tests(path):
     stated = CLAIM_BLOCK.findall("\n".join(prose(path)))
     tested = [claim.id.lower() for claim in CLAIMS.values() if claim.chapter == path.stem]
     assert sorted(stated) == sorted(tested)
+
+
+def test_no_two_figures_of_the_book_share_a_name():
+    cells = [cell for path in SCRIPTS for cell in read_script(path).cells if "mystnb" in cell.metadata]
+    names = [cell.metadata.mystnb.figure.name for cell in cells]
+    assert len(names) > 30 and len(names) == len(set(names))
 
 
 def test_no_claim_is_stated_twice():

@@ -292,6 +292,13 @@ def test_unknown_settings_are_refused(tiny, arguments):
         unlearn("gnn_delete", model, data, forget_set(data, "low"), **arguments)
 
 
+def test_a_loss_that_overflows_is_a_status_and_releases_a_finite_model(tiny):
+    data, model = tiny
+    result = unlearn("gnn_delete", model, data, forget_set(data, "low"), learning_rate=1e10)
+    assert result.status == "diverged" and "the loss is inf" in result.reason
+    assert torch.isfinite(predict(result.model, result.request.retained)).all()
+
+
 @REAL
 def test_collapse_is_made_by_start_and_budget():
     data = load_graph("cora")

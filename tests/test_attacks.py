@@ -25,21 +25,6 @@ EDGE_ATTACKS = [name for name in ATTACKS if ATTACKS[name].targets == "edges"]
 CASES = [(name, preset) for name in ATTACKS for preset in ATTACKS[name].settings]
 
 
-@pytest.fixture(scope="module")
-def graph() -> Data:
-    return load_graph("synthetic-tiny")
-
-
-@pytest.fixture(scope="module")
-def model(graph):
-    return train(graph, "gcn", seed=0, hidden=16, epochs=60, patience=60)
-
-
-@pytest.fixture(scope="module")
-def forget(graph) -> torch.Tensor:
-    return forget_set(graph, "random", 0.1, seed=0)
-
-
 # --- every attack, both presets ---
 
 

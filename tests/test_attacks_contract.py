@@ -14,9 +14,7 @@ import lethe_lib.attacks.link_stealing_supervised as supervised_module
 import lethe_lib.attacks.pairs as pairs_module
 import lethe_lib.attacks.trend_attack as trend_module
 from lethe_lib.attacks import ATTACKS, AttackResult, attack, auc
-from lethe_lib.data import Split, canonical, load_graph
-from lethe_lib.models import train
-from lethe_lib.structure import forget_set
+from lethe_lib.data import Split, canonical
 from lethe_lib.unlearning import unlearn
 
 SEES = ("link_stealing", "link_stealing_supervised", "edge_toggle", "trend_attack", "e_umia_edges")
@@ -37,21 +35,6 @@ DRAWS = (
     (edge_umia_module, "shared_folds"),
 )
 """Everything that an attack draws by the numbers of the nodes."""
-
-
-@pytest.fixture(scope="module")
-def graph() -> Data:
-    return load_graph("synthetic-tiny")
-
-
-@pytest.fixture(scope="module")
-def model(graph):
-    return train(graph, "gcn", seed=0, hidden=16, epochs=60, patience=60)
-
-
-@pytest.fixture(scope="module")
-def forget(graph) -> torch.Tensor:
-    return forget_set(graph, "random", 0.1, seed=0)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from lethe_lib.attacks.trend_attack import (
 )
 from lethe_lib.data import adjacency, canonical, load_graph, undirected_edges, with_edges
 from lethe_lib.errors import InputError
-from lethe_lib.models import build, predict, train
+from lethe_lib.models import build, predict
 from lethe_lib.structure import forget_set, remove_edges
 from lethe_lib.unlearning import unlearn
 
@@ -39,21 +39,6 @@ def small_graph(edges: list[tuple[int, int]], nodes: int, classes: int = 2) -> D
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(nodes, 4))).float()
     pairs = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T
     return canonical(Data(x=x, y=torch.arange(nodes) % classes, edge_index=pairs), "test", classes)
-
-
-@pytest.fixture(scope="module")
-def graph() -> Data:
-    return load_graph("synthetic-tiny")
-
-
-@pytest.fixture(scope="module")
-def model(graph):
-    return train(graph, "gcn", seed=0, hidden=16, epochs=60, patience=60)
-
-
-@pytest.fixture(scope="module")
-def forget(graph) -> torch.Tensor:
-    return forget_set(graph, "random", 0.1, seed=0)
 
 
 def by_networkx(data: Data, pairs: torch.Tensor) -> list[int]:

@@ -22,24 +22,9 @@ from lethe_lib.attacks.e_umia_edges import (
 from lethe_lib.attacks.pairs import query_graph
 from lethe_lib.data import adjacency, canonical, load_graph, undirected_edges
 from lethe_lib.errors import InputError
-from lethe_lib.models import build, predict, train
+from lethe_lib.models import build, predict
 from lethe_lib.structure import forget_set, remove_edges
 from lethe_lib.unlearning.memoriser import MemorisingNetwork
-
-
-@pytest.fixture(scope="module")
-def graph() -> Data:
-    return load_graph("synthetic-tiny")
-
-
-@pytest.fixture(scope="module")
-def model(graph):
-    return train(graph, "gcn", seed=0, hidden=16, epochs=60, patience=60)
-
-
-@pytest.fixture(scope="module")
-def forget(graph) -> torch.Tensor:
-    return forget_set(graph, "random", 0.1, seed=0)
 
 
 def joined(edges: list[list[int]], like: Data) -> Data:

@@ -44,6 +44,7 @@ from lethe_lib.attacks.result import Attack, AttackResult
 from lethe_lib.data import adjacency, canonical, undirected_edges
 from lethe_lib.errors import InputError
 from lethe_lib.models import BACKBONES, Backbone, preset_of, scipy_propagation, train
+from lethe_lib.registry import of_preset
 from lethe_lib.seeding import derive_seed, numpy_generator
 from lethe_lib.structure import forget_set, remove_edges
 from lethe_lib.unlearning import UNLEARNERS, unlearn
@@ -83,8 +84,7 @@ class TrendSettings:
         check_query(self.query)
         check_most(self.most)
         _ = NEGATIVES[self.negatives], BACKBONES[self.backbone], preset_of(self.training)  # unknown names are errors
-        if self.method_preset not in UNLEARNERS[self.method].settings:
-            raise InputError(f"{self.method} has no preset {self.method_preset!r}")
+        of_preset(self.method, UNLEARNERS[self.method].settings, self.method_preset, {})  # an unknown one is an error
         if not 0.0 < self.fraction < 1.0:
             raise InputError(f"fraction={self.fraction} must lie between 0 and 1")
 

@@ -249,15 +249,17 @@ def with_controls(numbers: pd.DataFrame, data: str = "dblp") -> pd.DataFrame:
         numbers: ``method``, ``forget``, ``printed``, ``ours`` (preset ``published``) and ``exact`` (``corrected``).
         data: the graph.
     """
-    rows = []
-    for title in CONTROL_TITLES:
-        if title != TITLES["gold"]:
-            for forget in ("low", "high"):
-                ours, exact = (
-                    control_areas("link_teller", preset, forget).loc[data, title]
-                    for preset in ("published", "corrected")
-                )
-                rows.append({"method": title, "forget": forget, "ours": ours, "exact": exact})
+    forgets = ("low", "high")
+    ours, exact = (
+        {forget: control_areas("link_teller", preset, forget).loc[data] for forget in forgets}
+        for preset in ("published", "corrected")
+    )
+    rows = [
+        {"method": title, "forget": forget, "ours": ours[forget][title], "exact": exact[forget][title]}
+        for title in CONTROL_TITLES
+        if title != TITLES["gold"]
+        for forget in forgets
+    ]
     named = numbers.assign(method=numbers["method"].map(TITLES))
     return pd.concat([named, pd.DataFrame(rows)], ignore_index=True)
 

@@ -12,7 +12,7 @@ from lethe_lib.reporting.claims_edge_audit import plain_runs
 from lethe_lib.reporting.families import TITLES
 from lethe_lib.reporting.leaderboard import BACKBONE_TITLES, GRAPH_TITLES
 from lethe_lib.study import load_records
-from lethe_lib.study.benchmark import AUDIT, benchmark_excess, benchmark_records, missing_studies
+from lethe_lib.study.benchmark import AUDIT, benchmark_excess, benchmark_records, main_backbone, missing_studies
 from lethe_lib.unlearning import UNLEARNERS
 
 CHAPTER = "14_benchmark"
@@ -110,8 +110,8 @@ def generic_against_native() -> pd.DataFrame:
 
 def native_methods() -> dict[str, str]:
     """The benchmark's graph-native methods that compute something, each with the backbone on which it is compared."""
-    native = {name: entry for name, entry in UNLEARNERS.items() if entry.kind == "graph-native" and name != "utu"}
-    return {name: (entry.backbones or ("gcn",))[0] for name, entry in native.items()}
+    native = (name for name, entry in UNLEARNERS.items() if entry.kind == "graph-native" and name != "utu")
+    return {name: main_backbone(name) for name in native}
 
 
 def check_generic_wins() -> Finding:

@@ -13,7 +13,7 @@ from lethe_lib.structure import forget_set
 from lethe_lib.unlearning import UNLEARNERS, unlearn
 
 REPEATS = 3
-SGC_ALONE = ("cgu", "scalegun")
+SGC_ALONE = tuple(name for name, entry in UNLEARNERS.items() if entry.backbones == ("sgc",))
 SHORT = 10
 """Epochs of the shortened training on ``arxiv-like``."""
 

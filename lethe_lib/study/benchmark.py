@@ -86,11 +86,15 @@ def benchmark_excess(studies: Iterable[str] = STUDIES_READ) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True).drop_duplicates([*CELL, "method", "attack"], ignore_index=True)
 
 
+def main_backbone(method: str) -> str:
+    """The backbone under which a method is compared with others: the GCN, or the first that it takes where it does not."""
+    takes = UNLEARNERS[method].backbones
+    return "gcn" if takes is None or "gcn" in takes else takes[0]
+
+
 def on_main_backbone(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows under the GCN, and of a method that does not take it those under the first backbone that it takes."""
-    takes = {name: UNLEARNERS[name].backbones or ("gcn",) for name in table["method"].unique()}
-    main = {name: "gcn" if "gcn" in own else own[0] for name, own in takes.items()}
-    return table[table["backbone"] == table["method"].map(main)]
+    """The rows of every method under its :func:`main_backbone`."""
+    return table[table["backbone"] == table["method"].map(main_backbone)]
 
 
 def residual_memory_table(data: str = "cora", pool: str = "low") -> pd.DataFrame:

@@ -40,7 +40,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.models import BACKBONES, PRESETS, build, predict, train
 from lethe_lib.models.sgc import ColSGC, RowSGC
 from lethe_lib.seeding import numpy_generator
-from lethe_lib.structure import forget_set, remove_edges
+from lethe_lib.structure import edge_homophily, forget_set, remove_edges
 from lethe_lib.study import RecordStore, audit_edges, load_records, publish, run, run_all
 from lethe_lib.study import edge_audit as study
 from lethe_lib.study.edge_audit import (
@@ -639,6 +639,8 @@ def test_published_tables(tmp_path, monkeypatch):
     edges = load_audited_edges()
     assert len(edges) == 5 * 36 and set(edges["key"]) == {one.key for one in configs}
     assert edges["prior"].min() == pytest.approx(0.25) and edges["prior"].max() == pytest.approx(0.75)
+    expected = edge_homophily(configs[0].graph(), edges.loc[:35, ["u", "v"]].to_numpy(copy=True).T)
+    np.testing.assert_allclose(edges.loc[:35, "homophily"], expected, rtol=1e-6)
     mean = {
         key: group["centrality"].corr(group["prior"], method="spearman")
         for key, group in edges.groupby("key", observed=True)

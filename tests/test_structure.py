@@ -17,9 +17,11 @@ from lethe_lib.seeding import numpy_generator
 from lethe_lib.structure import (
     affected_nodes,
     check_pairs,
+    edge_homophily,
     edge_positions,
     endpoint_displacement,
     forget_set,
+    node_homophily,
     remove_edges,
     sample_non_edges,
     set_displacement,
@@ -337,3 +339,29 @@ def test_low_edges_move_their_endpoints_more_one_by_one_and_less_as_a_set():
     low, high = forget_set(data, "low"), forget_set(data, "high")
     assert endpoint_displacement(model, data, low).mean() > 3 * endpoint_displacement(model, data, high).mean()
     assert set_displacement(model, data, low).mean() < set_displacement(model, data, high).mean() / 3
+
+
+def test_homophily_by_hand():
+    path = canonical(
+        Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=torch.tensor([0, 0, 1, 1, 0])), "path"
+    )
+    np.testing.assert_equal(node_homophily(path), [1, 0.5, 0.5, 1, np.nan])
+    np.testing.assert_equal(edge_homophily(path, [[2, 0, 3], [1, 1, 2]]), [1, 0, 0])
+    alone = canonical(Data(x=torch.eye(2), edge_index=torch.tensor([[0], [1]]), y=torch.tensor([0, 1])), "pair")
+    np.testing.assert_equal(edge_homophily(alone, [[0], [1]]), [np.nan])
+    with pytest.raises(InputError, match=r"\(0, 2\) is not an edge"):
+        edge_homophily(path, [[0], [2]])
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(4, 25), m=st.integers(3, 60), seed=st.integers(0, 10**6))
+def test_homophily_of_an_edge_is_that_of_its_ends_without_it(n, m, seed):
+    graph = random_graph(n, m, seed)
+    edges = undirected_edges(graph)
+    found = edge_homophily(graph, edges)
+    for number, (u, v) in enumerate(edges.T.tolist()):
+        rest = remove_edges(graph, [[u], [v]]).edge_index
+        at_ends = rest[:, (rest[0] == u) | (rest[0] == v)]
+        agreeing = graph.y[at_ends[0]] == graph.y[at_ends[1]]
+        expected = agreeing.double().mean().item() if len(agreeing) else np.nan
+        np.testing.assert_allclose(found[number], expected, rtol=1e-12)

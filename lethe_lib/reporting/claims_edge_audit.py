@@ -96,14 +96,14 @@ def rank_correlations(
     """Spearman's correlation of the AUC of single edges with their place in the graph, with 95 % intervals over edges.
 
     Args:
-        edges: one row an edge with ``edge_auc`` (nan where it could not be computed) and the columns ``names``.
+        edges: one row an edge with ``edge_auc`` and the columns ``names``; edges where one of them is nan are left out.
         names: columns to correlate it with.
         draws: bootstrap samples of edges; ranks are taken once.
 
     Returns:
         name -> (correlation, lower end, upper end) in [-1, 1]; nan where all edges agree in that column.
     """
-    known = edges.dropna(subset=["edge_auc"])
+    known = edges.dropna(subset=["edge_auc", *names])
     count = len(known)
     if count < 3:
         return dict.fromkeys(names, (np.nan,) * 3)

@@ -46,7 +46,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import accuracy
 from lethe_lib.models import predict
 from lethe_lib.seeding import numpy_generator
-from lethe_lib.structure import edge_positions, forget_set, remove_edges, walk_centrality
+from lethe_lib.structure import edge_homophily, edge_positions, forget_set, remove_edges, walk_centrality
 from lethe_lib.study.configuration import Configuration, Measurement, preset_settings
 from lethe_lib.study.membership import COUNTS, posteriors_frame
 from lethe_lib.study.store import RecordStore
@@ -425,6 +425,9 @@ def trial_statistics(config: EdgeAuditConfiguration, store: RecordStore) -> xr.D
 def edges_frame(configs: list[EdgeAuditConfiguration], store: RecordStore) -> pd.DataFrame:
     """Every edge of a run: its own AUC, the error counts of the test at LEVEL, and its place in the graph.
 
+    The place is that of the arrays of :func:`pool_arrays`, and ``homophily``, see ``structure.edge_homophily``, for which the
+    graph of the run is loaded.
+
     Methods that are no controls are left out where the pool has more than LARGEST_LISTED_POOL edges.
     """
     frames = []
@@ -434,6 +437,7 @@ def edges_frame(configs: list[EdgeAuditConfiguration], store: RecordStore) -> pd
             continue
         columns = {name: arrays[name] for name in ("centrality", "smaller_degree", "larger_degree")}
         columns |= {name: arrays[name] for name in ("same_label", "training_ends", "edge_auc")}
+        columns["homophily"] = edge_homophily(config.graph(), arrays["ends"]).astype(np.float32)
         columns |= dict(zip(COUNTS, arrays["counts"], strict=True))
         frames.append(
             pd.DataFrame(

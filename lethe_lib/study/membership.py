@@ -25,6 +25,7 @@ from lethe_lib.attacks.rates import tpr_at_fpr
 from lethe_lib.bmp import audit
 from lethe_lib.errors import InputError
 from lethe_lib.shadow import Release, ShadowTraining, train_shadows
+from lethe_lib.structure import node_homophily
 from lethe_lib.study.configuration import Configuration, Measurement
 from lethe_lib.study.sampling_priors import load_sampling_priors, structure_of
 from lethe_lib.study.store import RecordStore
@@ -213,18 +214,15 @@ def positions_frame(graphs: Iterable[str]) -> pd.DataFrame:
     frames = []
     for name in graphs:
         data = graph(name)
-        source, sink = data.edge_index.numpy()
-        labels = data.y.numpy()
-        degree = np.bincount(source, minlength=len(labels))
-        same = np.bincount(source, weights=labels[source] == labels[sink], minlength=len(labels))
+        degree = np.bincount(data.edge_index[0].numpy(), minlength=data.num_nodes)
         frames.append(
             pd.DataFrame(
                 {
                     "graph": name,
-                    "node": np.arange(len(labels), dtype=np.int32),
+                    "node": np.arange(data.num_nodes, dtype=np.int32),
                     "degree": degree.astype(np.int32),
                     "core": structure_of(data)["core"],
-                    "homophily": np.where(degree > 0, same / np.maximum(degree, 1), np.nan).astype(np.float32),
+                    "homophily": node_homophily(data).astype(np.float32),
                 }
             )
         )

@@ -116,40 +116,52 @@
 # prior of the node, $\eta_i = \Pr(M_i = 1)$, and its prior odds $o_i = \eta_i / (1 - \eta_i)$. What the output adds
 # is the likelihood ratio
 #
-# $$\Lambda_i(w) = \frac{p(w \mid M_i = 1)}{p(w \mid M_i = 0)}, \qquad
-# \frac{\Pr(M_i = 1 \mid w)}{\Pr(M_i = 0 \mid w)} = o_i \, \Lambda_i(w),$$ (eq-bayes)
+# $$\begin{aligned}
+# \Lambda_i(w) &= \frac{p(w \mid M_i = 1)}{p(w \mid M_i = 0)}, \\
+# \frac{\Pr(M_i = 1 \mid w)}{\Pr(M_i = 0 \mid w)} &= o_i \, \Lambda_i(w),
+# \end{aligned}$$ (eq-bayes)
 #
 # with extremes $L_i = \inf_w \Lambda_i(w)$ and $U_i = \sup_w \Lambda_i(w)$. The definition has two forms:
 #
-# $$\text{ratio:} \quad e^{-\varepsilon_L} \le \Lambda_i(w) \le e^{\varepsilon_R}, \qquad\qquad
-# \text{odds:} \quad e^{-\varepsilon_L} \le o_i \, \Lambda_i(w) \le e^{\varepsilon_R}.$$ (eq-forms)
+# $$\begin{aligned}
+# \text{ratio:} \quad & e^{-\varepsilon_L} \le \Lambda_i(w) \le e^{\varepsilon_R}, \\
+# \text{odds:} \quad & e^{-\varepsilon_L} \le o_i \, \Lambda_i(w) \le e^{\varepsilon_R}.
+# \end{aligned}$$ (eq-forms)
 #
 # The printed formula, posterior odds *over prior odds*, is the ratio form: by {eq}`eq-bayes` the prior cancels and a
 # likelihood ratio is left. Yet the text around it speaks of posterior probabilities, of bounds by the priors, and of a
 # region that depends on the prior, all of which point to the odds form. We do not choose. Per node the two differ by a
 # shift,
 #
-# $$\varepsilon_R^{\text{odds}} = \varepsilon_R^{\text{ratio}} + \log o_i, \qquad
-# \varepsilon_L^{\text{odds}} = \varepsilon_L^{\text{ratio}} - \log o_i,$$ (eq-shift)
+# $$\begin{aligned}
+# \varepsilon_R^{\text{odds}} &= \varepsilon_R^{\text{ratio}} + \log o_i, \\
+# \varepsilon_L^{\text{odds}} &= \varepsilon_L^{\text{ratio}} - \log o_i,
+# \end{aligned}$$ (eq-shift)
 #
-# so one computation serves both, and this chapter shows which statement is true of which.
+# so one computation serves both, and this chapter shows which statement is true of which. In tables and checks the
+# parameters are written eps_L and eps_R.
 #
 # Related notions: **MP**($\varepsilon$) is the ratio form with $\varepsilon_L = \varepsilon_R = \varepsilon$, a
-# relative of {cite:t}`li2013membership`. **MDP** and **BMDP** condition on the memberships of all other nodes, MDP in
-# ratio form and BMDP in odds form. **BMP-R** and **BMP-L** keep only $\varepsilon_R$ or only $\varepsilon_L$.
+# relative of {cite:t}`li2013membership`. The differential versions of MP and BMP, **MDP** and **BMDP**, condition on the
+# memberships of all other nodes, MDP in ratio form and BMDP in odds form. **BMP-R** and **BMP-L** keep only
+# $\varepsilon_R$ or only $\varepsilon_L$.
 #
 # A membership test errs with $\alpha = \Pr(\text{says member} \mid M_i = 0)$ and
-# $\beta = \Pr(\text{says non-member} \mid M_i = 1)$. If $L \le \Lambda \le U$ then
+# $\beta = \Pr(\text{says non-member} \mid M_i = 1)$: its false-positive rate (FPR) is $\alpha$ and its true-positive
+# rate (TPR) $1 - \beta$. If $L \le \Lambda \le U$ then
 #
-# $$L \alpha \le 1 - \beta \le U \alpha, \qquad L (1 - \alpha) \le \beta \le U (1 - \alpha),$$ (eq-region)
+# $$\begin{aligned}
+# L \alpha &\le 1 - \beta \le U \alpha, \\
+# L (1 - \alpha) &\le \beta \le U (1 - \alpha),
+# \end{aligned}$$ (eq-region)
 #
-# a parallelogram with corners $(0, 1)$, $(\alpha^*, \beta^*)$, $(1, 0)$, $(1 - \alpha^*, 1 - \beta^*)$, where
+# a parallelogram with the corners $(0, 1),$ $(\alpha^*, \beta^*),$ $(1, 0)$ and $(1 - \alpha^*, 1 - \beta^*)$ for
 # $\alpha^* = (1 - L)/(U - L)$ and $\beta^* = L (U - 1)/(U - L)$. It extends the region known from differential privacy
 # {cite:p}`kairouz2015composition`.
 
 # %% tags=["parameters"]
 flip: str = "1/4"  # probability with which each published membership bit is flipped, as a fraction below 1/2
-priors: list[float] = [0.25, 0.4, 0.6, 0.75]  # priors of the region plots
+priors: list[float] = [0.25, 0.5, 0.75]  # priors of the region plots
 eps: float = 1.5  # both parameters of the region plots; must respect the prior bounds of all priors
 rounds: int = 8  # most sample-and-train rounds of the composition plot
 random_laws: int = 200  # random rational laws on which each property is tested
@@ -220,14 +232,16 @@ one = bounds_of(one_node)
 print(f"Bayes error {bayes_error(one_node)}, largest TPR - FPR {largest_advantage(one_node)}")
 glue_text("one_right", str(one.interval("odds")[1]))
 glue_text("one_left", str(one.interval("odds")[0]))
+glue_text("one_absent", str(1 / (1 + one.interval("odds")[0])))
 glue_text("one_error", str(bayes_error(one_node)))
 assert one.upper == (1 - q) / q and one.interval("odds")[1] == one.upper * Fraction(1, 4)
 
 # %% [markdown]
 # The largest posterior odds are {glue:text}`one_right`. While they stay below 1, $\varepsilon_R$ is *negative* in
 # odds form: no output makes membership more likely than not, the best attack always says "non-member", and its error,
-# {glue:text}`one_error`, is that of guessing from the prior. Absence, in contrast, can become nearly certain: the
-# smallest odds are {glue:text}`one_left`. In ratio form both sides have the same parameter, $\log((1 - q)/q)$.
+# {glue:text}`one_error`, is that of guessing from the prior. Absence, in contrast, can get the probability
+# {glue:text}`one_absent`: the smallest odds are {glue:text}`one_left`. In ratio form both sides have the same parameter,
+# $\log((1 - q)/q)$.
 #
 # Now two nodes with prior $1/2$ and both bits published, once sampled independently and once together: both or
 # neither with probability $2/5$ each, one alone with $1/10$ each. The bit of one node then speaks about the other
@@ -261,18 +275,18 @@ assert rows[0]["largest TPR - FPR"] == rows[1]["largest TPR - FPR"]
 # A graph sampler makes it concrete. Snowball sampling on the kite of {numref}`fig-kite` starts at a uniform node and
 # follows one random neighbour of each visited node until three nodes are in; all bits are published with flips.
 
-# %% mystnb={"figure": {"name": "fig-kite", "caption": "One sampler, five nodes, five risks. Left: priors of snowball sampling on the kite. Right: the tight parameters of each node when all bits are published with flips. The forms order the nodes differently, and MP, the larger side of the ratio form, overstates one side and understates the other."}, "image": {"alt": "Left, a graph of a triangle with a tail, each node labelled with its prior between 0.33 and 0.70. Right, a dot plot with one row per node showing eps left and eps right in both forms and the MP parameter."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-kite", "caption": "One sampler, five nodes, five risks. Top: priors of snowball sampling on the kite. Bottom: the tight parameters of each node when all bits are published with flips. The forms order the nodes differently, and MP, the larger side of the ratio form, overstates one odds-form side of each node and understates the other."}, "image": {"alt": "Top, a graph of a triangle with a tail, each node labelled with its prior between 0.33 and 0.70. Bottom, a dot plot with one row per node showing eps_L and eps_R in both forms and the MP parameter."}} tags=["hide-input"]
 kite, kite_channel = snowball_on_kite(), flipped_bits(range(5), q)
 kite_bounds = exact_bounds(kite, kite_channel)
 positions = {0: (0, 1), 1: (0, -1), 2: (1.2, 0), 3: (2.5, 0), 4: (3.8, 0)}
-fig, (left_ax, right_ax) = plt.subplots(1, 2, figsize=(9.5, 3.8), width_ratios=[1, 1.35])
+fig, (graph_ax, dots_ax) = plt.subplots(2, 1, figsize=(6.2, 6.4), height_ratios=[1, 1.25])
 graph = nx.Graph(KITE_EDGES)
-nx.draw_networkx_edges(graph, positions, ax=left_ax, edge_color=GREY, width=1.5)
-left_ax.scatter(*zip(*(positions[n] for n in range(5))), s=420, color=BLUE, zorder=3)
+nx.draw_networkx_edges(graph, positions, ax=graph_ax, edge_color=GREY, width=1.5)
+graph_ax.scatter(*zip(*(positions[n] for n in range(5))), s=420, color=BLUE, zorder=3)
 for node, (x, y) in positions.items():
-    left_ax.text(x, y, str(node), color="white", ha="center", va="center", weight="bold", zorder=4)
+    graph_ax.text(x, y, str(node), color="white", ha="center", va="center", weight="bold", zorder=4)
     below = node == 1
-    left_ax.annotate(
+    graph_ax.annotate(
         f"prior {kite_bounds.prior[node]:.2f}",
         (x, y + (-0.3 if below else 0.3)),
         ha="center",
@@ -280,20 +294,20 @@ for node, (x, y) in positions.items():
         size=10,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
     )
-left_ax.set(xlim=(-0.8, 4.5), ylim=(-1.7, 1.9))
-left_ax.axis("off")
+graph_ax.set(xlim=(-0.8, 4.5), ylim=(-1.7, 1.9))
+graph_ax.axis("off")
 marks = {("ratio", "left"): (ORANGE, "none"), ("ratio", "right"): (BLUE, "none")}
 for form, offset in (("ratio", 0.14), ("odds", -0.14)):
     for side, color, marker in (("left", ORANGE, "v"), ("right", BLUE, "^")):
         values = getattr(kite_bounds.parameters(form), side)
         face = color if form == "odds" else "none"
         label = rf"$\varepsilon_{side[0].upper()}$, {form}"
-        right_ax.scatter(
+        dots_ax.scatter(
             values, np.arange(5) + offset, marker=marker, s=60, edgecolor=color, facecolor=face, label=label
         )
-right_ax.scatter(kite_bounds.mp, np.arange(5) + 0.14, marker="|", s=220, color=GREY, label="MP")
-right_ax.set(yticks=range(5), ylabel="node", xlabel="parameter", xlim=(0, None), ylim=(4.5, -0.5))
-right_ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+dots_ax.scatter(kite_bounds.mp, np.arange(5) + 0.14, marker="|", s=220, color=GREY, label="MP")
+dots_ax.set(yticks=range(5), ylabel="node", xlabel="parameter", xlim=(0, None), ylim=(4.5, -0.5))
+fig.legend(*dots_ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 
 # %% [markdown]
@@ -356,7 +370,7 @@ assert len(properties) == len(PROPERTIES)
 
 # %% mystnb={"figure": {"name": "fig-posterior", "caption": "The ratio form bounds how far an output moves the adversary, the odds form where he ends up. Bands: posteriors that equal parameters allow at each prior. In ratio form a node with a high prior may become almost certain; in odds form the band is flat and exists only for priors inside it, which is the prior bound."}, "image": {"alt": "Two panels with the prior on the horizontal and the posterior on the vertical axis. Left, a lens-shaped band around the diagonal. Right, a horizontal band that ends where the diagonal leaves it."}} tags=["hide-input"]
 grid = np.linspace(0.001, 0.999, 999)
-fig, axes = plt.subplots(1, 2, figsize=(8.5, 3.9), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.8), sharey=True)
 for ax, form in zip(axes, FORMS):
     log_odds = log_prior_odds(grid)
     inside = np.abs(log_odds) <= eps if form == "odds" else np.ones_like(grid, dtype=bool)
@@ -373,7 +387,7 @@ plt.show()
 # %% mystnb={"figure": {"name": "fig-regions", "caption": "The region of possible errors depends on the prior in odds form, and not in ratio form unless errors are weighted with the prior. Columns: priors. Dot: the strongest attack; dashed: guessing. The number is the area, for conditional errors the largest possible TPR - FPR."}, "image": {"alt": "Three rows of parallelograms, one column per prior. The first row, ratio form, is the same in all columns. The second, odds form, thins out and tilts as the prior leaves one half. The third, joint errors in ratio form, changes its aspect with the prior."}} tags=["hide-input"]
 kinds = [("ratio, conditional errors", "ratio", False), ("odds, conditional errors", "odds", False)]
 kinds.append(("ratio, joint errors", "ratio", True))
-fig, axes = plt.subplots(3, len(priors), figsize=(2.3 * len(priors), 6.8), sharex=True, sharey=True, squeeze=False)
+fig, axes = plt.subplots(3, len(priors), figsize=(2.2 * len(priors), 6.8), sharex=True, sharey=True, squeeze=False)
 areas = {}
 for row, (title, form, joint) in zip(axes, kinds):
     for ax, node_prior in zip(row, priors):
@@ -382,39 +396,41 @@ for row, (title, form, joint) in zip(axes, kinds):
         ax.fill(*corners.T, facecolor=BLUE, alpha=0.25, edgecolor=BLUE)
         ax.plot(*corners[[0, 2]].T, color=GREY, linestyle="--", linewidth=1)
         ax.plot(*corners[1], "o", color=ORANGE, markersize=5)
-        ax.text(0.97, 0.95, f"area {region.area:.3f}", transform=ax.transAxes, ha="right", va="top", size=9)
+        ax.text(0.97, 0.95, f"area {region.area:.3f}", transform=ax.transAxes, ha="right", va="top", size=10)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
         areas[title, node_prior] = float(region.area)
-    row[0].set_ylabel(title + "\nmissed members", size=9)
+    row[0].set_ylabel(title + "\nmissed members", size=10)
 for ax, node_prior in zip(axes[0], priors):
     ax.set_title(f"prior {node_prior:g}")
 for ax in axes[-1]:
-    ax.set_xlabel("false alarms", size=9)
+    ax.set_xlabel("false alarms", size=10)
 plt.show()
 odds_areas = [area for (title, _), area in areas.items() if title.startswith("odds")]
 assert len({area for (title, _), area in areas.items() if title == kinds[0][0]}) == 1
 glue_number("area_smallest", min(odds_areas))
 glue_number("area_largest", max(odds_areas))
 
-# %% mystnb={"figure": {"name": "fig-grid", "caption": "Each parameter closes one side of the region. Rows: eps_left; columns: eps_right; filled: odds form at the first prior of the region plots; outline: ratio form with the same numbers. An empty cell lies below the prior bound: no algorithm has such parameters."}, "image": {"alt": "A grid of small parallelograms. Filled regions grow to the right and downward. The first row has none. Outlines appear where both parameters are positive."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-grid", "caption": "Each parameter closes one side of the region. Rows: eps_L; columns: eps_R; filled: odds form at the first prior of the region plots; outline: ratio form with the same numbers, where both are positive. None: below the odds-form prior bound, where no algorithm has such parameters."}, "image": {"alt": "A grid of small parallelograms. Filled regions grow to the right and downward. The first row has no filled region. Outlines appear where both parameters are positive."}} tags=["hide-input"]
 bound = prior_bounds(priors[0])
-lefts = float(bound.left) + np.array([-0.3, 0.3, 1.0, 2.5])
-rights = float(bound.right) + np.array([0.3, 1.0, 2.0, 3.5])
-fig, axes = plt.subplots(4, 4, figsize=(7.6, 7.6), sharex=True, sharey=True)
+lefts = float(bound.left) + np.array([-0.3, 0.5, 2.0])
+rights = float(bound.right) + np.array([0.3, 1.4, 3.0])
+fig, axes = plt.subplots(3, 3, figsize=(6.4, 6.6), sharex=True, sharey=True)
 for row, eps_left in zip(axes, lefts):
     for ax, eps_right in zip(row, rights):
         if eps_left >= bound.left and eps_right >= bound.right:
             corners = error_region(eps_left, eps_right, priors[0], "odds").vertices
             ax.fill(*corners.T, facecolor=BLUE, alpha=0.25, edgecolor=BLUE)
         else:
-            ax.text(0.5, 0.5, "none", ha="center", va="center", color=GREY)
+            ax.text(0.95, 0.95, "none", ha="right", va="top", color=GREY)
         if eps_left >= 0 and eps_right >= 0:
             corners = error_region(eps_left, eps_right).vertices
             ax.plot(*np.vstack([corners, corners[:1]]).T, color=ORANGE, linewidth=1.2)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 1), yticks=(0, 1))
-    row[0].set_ylabel(rf"$\varepsilon_L$ = {eps_left:.2f}", size=10)
+    row[0].set_ylabel(rf"$\varepsilon_L$ = {eps_left:.2f}")
 for ax, eps_right in zip(axes[0], rights):
-    ax.set_title(rf"$\varepsilon_R$ = {eps_right:.2f}", size=10)
+    ax.set_title(rf"$\varepsilon_R$ = {eps_right:.2f}")
+fig.supxlabel("false alarms")
+fig.supylabel("missed members")
 plt.show()
 
 # %% [markdown]
@@ -437,8 +453,8 @@ for name, node in (("exclusive or", first), ("bit of node 1", second), ("both", 
     print(f"{name}: likelihood ratio of node 0 between {node.lower} and {node.upper}. {node.reason}")
 assert first.upper == second.upper == 1 and both.reason
 
-# %% mystnb={"figure": {"name": "fig-rounds", "caption": "What several rounds reveal depends on the question, and adding parameters is a bound only in ratio form. Lines: exact parameter eps_right of K independent rounds for three questions about one node; dashed: K times the parameter of one round. In odds form the question about some round rises above the dashed line: a single round never makes membership likely, several do."}, "image": {"alt": "Two panels with the number of rounds on the horizontal axis and eps right on the vertical axis. Left, ratio form: all three lines stay at or below the dashed sum. Right, odds form: the line for some round rises steeply above the falling dashed sum."}} tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(9.0, 3.9))
+# %% mystnb={"figure": {"name": "fig-rounds", "caption": "What several rounds reveal depends on the question, and adding parameters is a bound for all three questions only in ratio form. Lines: exact parameter eps_R of K independent rounds for three questions about one node; dashed, on top of *all against none*, where adding is exact: K times the parameter of one round. In odds form the question about some round rises above the dashed line: a single round never makes membership likely, several do."}, "image": {"alt": "Two panels with the number of rounds on the horizontal axis and eps_R on the vertical axis. Left, ratio form: all three lines stay at or below the dashed sum. Right, odds form: the line for some round rises steeply above the falling dashed sum."}} tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.8))
 single_round = exact_bounds(single(prior), flipped_bits([0], q))
 counts = np.arange(1, rounds + 1)
 composed = {}
@@ -461,9 +477,9 @@ assert all(np.all(values <= sums["ratio"] + 1e-12) for (form, _), values in comp
 glue_number("some_after_all", composed["odds", "some round"][-1])
 
 # %% [markdown]
-# **Over rounds.** Let $o_k$ be the posterior odds after round $k$, with its own sample and training. The odds that
-# the node was in *some* round are $\prod_k (1 + o_k) - 1$; in *all* rounds $1/(\prod_k (1 + 1/o_k) - 1)$; in *all
-# against none* $\prod_k o_k$. Each grows with every $o_k$, so inserting $e^{\varepsilon_R}$ and $e^{-\varepsilon_L}$
+# **Over rounds.** Let $\omega_k$ be the posterior odds of membership in round $k$, which has its own sample and training.
+# The odds that the node was in *some* round are $\prod_k (1 + \omega_k) - 1$; in *all* rounds
+# $1/(\prod_k (1 + 1/\omega_k) - 1)$; in *all against none* $\prod_k \omega_k$. Each grows with every $\omega_k$, so inserting $e^{\varepsilon_R}$ and $e^{-\varepsilon_L}$
 # gives the exact parameters of the composition ({numref}`fig-rounds`). For "some round" the odds-form parameter has
 # reached {glue:text}`some_after_all` at the last point of the figure.
 #
@@ -564,8 +580,8 @@ finding = check_claim("B25")
 #   parameters.
 # - Per node the forms differ by the log prior odds, so later chapters estimate one and report both.
 # - Equal attack advantage does not mean equal privacy, and errors alone do not tell the best attack.
-# - BMP and MP compose on one sample only if MP holds given the first output; over rounds the question decides the
-#   formula.
+# - BMP and MP compose on one sample if MP holds given the first output, and need not otherwise; over rounds the question
+#   decides the formula.
 # - Dependence between memberships breaks the step from MDP to MP and multiplies what differential privacy allows.
 #
 # ## Exercises
@@ -590,8 +606,9 @@ finding = check_claim("B25")
 #
 # :::{solution} ex-bmp-worst
 # :class: dropdown
-# `kite_bounds.parameters(form).right.argmax()` for both forms. They disagree for $U = 4$ with prior $1/10$ against $U
-# = 2$ with prior $9/10$: the ratio form blames the first, the odds form the second.
+# `kite_bounds.parameters(form).right.argmax()` says node 3 in both forms, which order the other nodes differently. They
+# disagree for $U = 4$ with prior $1/10$ against $U = 2$ with prior $9/10$: the ratio form blames the first, the odds form
+# the second.
 # :::
 #
 # :::{exercise}

@@ -57,14 +57,18 @@
 # Over models in which $i$ was, and over those in which it was not, $x_{ti}$ is taken as normal
 # {cite:p}`carlini2022lira`. The evidence about node $i$ in model $t$ is
 #
-# $$\log \Lambda_{ti} = \log \mathcal{N}(x_{ti}; \mu_{i1}, \sigma^2_{i1}) -
-# \log \mathcal{N}(x_{ti}; \mu_{i0}, \sigma^2_{i0}),$$ (eq-log-ratio)
+# $$\begin{aligned}
+# \log \Lambda_{ti} = {} & \log \mathcal{N}(x_{ti}; \mu_{i1}, \sigma^2_{i1}) \\
+# & - \log \mathcal{N}(x_{ti}; \mu_{i0}, \sigma^2_{i0}),
+# \end{aligned}$$ (eq-log-ratio)
 #
-# with means and variances fitted to the *other* models. For the class with the models $C$, the one that is scored left
-# out,
+# with means and variances fitted to the *other* models. When $C$ holds the models of a class without the one that is
+# scored,
 #
-# $$\mu_i = \frac{1}{|C|} \sum_{s \in C} x_{si}, \qquad
-# \sigma^2_i = \frac{1}{|C| - 1} \sum_{s \in C} (x_{si} - \mu_i)^2.$$ (eq-fits)
+# $$\begin{aligned}
+# \mu_i &= \frac{1}{|C|} \sum_{s \in C} x_{si}, \\
+# \sigma^2_i &= \frac{1}{|C| - 1} \sum_{s \in C} (x_{si} - \mu_i)^2.
+# \end{aligned}$$ (eq-fits)
 #
 # A decision "member" for some models and "not" for others has errors of its own at every node. With the share
 # $\alpha_i$ of false alarms among the runs without $i$, and the share $\beta_i$ of misses among those with it, the
@@ -72,8 +76,9 @@
 #
 # $$a_i = 1 - \alpha_i - \beta_i,$$ (eq-node-advantage)
 #
-# 0 for an attack that knows nothing about $i$ and 1 for one that is never wrong. The global accuracy pools the decisions
-# of all nodes; everybody shares it.
+# that is, its true-positive rate less its false-positive rate (TPR - FPR): 0 for an attack that knows nothing about $i$ and
+# 1 for one that is never wrong. The global accuracy pools the decisions of all nodes and weights both classes equally;
+# everybody shares it.
 
 # %% tags=["parameters"]
 dataset: str = "synthetic"  # graph of the live experiment, any name that load_graph takes
@@ -122,9 +127,12 @@ from lethe_lib.reporting import (
     show_table,
     use_style,
 )
+from lethe_lib.reporting.claims_sampling_priors import TITLES
 from lethe_lib.reporting.claims_shadow_models import (
     EQUAL,
+    LEAST_GAP,
     QUANTILE,
+    dispersion,
     left_out,
     pooled_accuracy,
     published_pairs,
@@ -153,7 +161,6 @@ check_parameters(globals())
 assert models >= 60, "use at least 60 models: at half the ratio every node needs runs with and without it"
 assert access in ACCESS, f"access is one of {', '.join(ACCESS)}"
 use_style()
-TITLES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "photo": "Photo"}
 FOLDS = 5
 
 
@@ -164,8 +171,11 @@ FOLDS = 5
 # and 2. Score the first model by hand. Without it, the models with the node said 5 and 4: mean 4.5, variance 0.5. The
 # models without the node have mean 1 and variance 1. So for $x = 3$
 #
-# $$\log \Lambda = -\frac{(3 - 4.5)^2}{2 \cdot 0.5} - \frac{\log 0.5}{2} + \frac{(3 - 1)^2}{2 \cdot 1} + \frac{\log 1}{2}
-# = -2.25 + 0.347 + 2 = 0.097.$$
+# $$\begin{aligned}
+# \log \Lambda = {} & -\frac{(3 - 4.5)^2}{2 \cdot 0.5} - \frac{\log 0.5}{2} \\
+# & + \frac{(3 - 1)^2}{2 \cdot 1} + \frac{\log 1}{2} \\
+# = {} & -2.25 + 0.347 + 2 = 0.097.
+# \end{aligned}$$
 #
 # It is barely evidence: the value lies between the two groups, and the group that it belongs to was fitted without it. All
 # six by the same formula, beside the library:
@@ -320,24 +330,28 @@ def skewness(values):
     return float(np.median([np.abs(skew(part, axis=0, nan_policy="omit")) for part in sides]))
 
 
+normal = numpy_generator(seed, "chapter", "normal").standard_normal(confidence.shape)
 skewed = {
     "logit-scaled confidence": skewness(confidence),
     "loss": skewness(loss),
     "probability": skewness(np.exp(-loss)),
+    "as many draws of a normal law": skewness(normal),
 }
 show_table(
     pd.DataFrame(skewed.items(), columns=["statistic", "median absolute skewness"]),
-    "Skewness over models, of each node and class; a normal law has 0.",
+    "Skewness over models, of each node and class. A normal law has 0, a finite number of its draws has not.",
 )
 glue_number("skew_logit", skewed["logit-scaled confidence"])
 glue_number("skew_loss", skewed["loss"])
+glue_number("skew_normal", skewed["as many draws of a normal law"])
 order = np.argsort(apart)
 shown = {"worst": order[-1], "median": order[len(order) // 2], "safest": np.argmin(np.abs(apart))}
 glue_number("worst_in", mean_in[shown["worst"]])
 glue_number("worst_out", mean_out[shown["worst"]])
 
 # %% [markdown]
-# The median is {glue:text}`skew_logit` for the logit and {glue:text}`skew_loss` for the loss.
+# The median is {glue:text}`skew_logit` for the logit and {glue:text}`skew_loss` for the loss; as many draws of a normal law
+# would show {glue:text}`skew_normal`.
 #
 # **What a global report would say, and what single nodes say.** The global columns pool all models and nodes. The others
 # are quantiles over nodes of the AUC of each node on its own: does it score higher in the models that held it?
@@ -398,16 +412,16 @@ plt.show()
 # Three nodes, by the distance of their two means in units of the spread. Of the worst one, models say
 # {glue:text}`worst_in` on average when they were trained on it and {glue:text}`worst_out` when they were not.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-nodes", "caption": "What the models say of three nodes, when the node was in the sample and when it was not, with the fitted normal laws. One answer betrays the worst node; answers about the safest one look the same either way."}, "image": {"alt": "Three panels with two histograms each of logit-scaled confidence and two normal curves: far apart for the worst node, overlapping for the median node, on top of each other for the safest."}}
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.6))
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-nodes", "caption": "What the models say of three nodes, when the node was in the sample and when it was not, with the fitted normal laws. One answer betrays the worst node; answers about the safest one look the same either way."}, "image": {"alt": "Three panels, one below the other, with two histograms each of logit-scaled confidence and two normal curves: far apart for the worst node, overlapping for the median node, on top of each other for the safest."}}
+fig, axes = plt.subplots(3, 1, figsize=(6.4, 7.2))
 for ax, (name, node) in zip(axes, shown.items(), strict=True):
     values = confidence[:, node]
     bins, line = np.linspace(values.min(), values.max(), 16), np.linspace(values.min(), values.max(), 200)
     for side, colour, label in ((member[:, node], PALETTE[1], "in"), (~member[:, node], PALETTE[0], "out")):
         ax.hist(values[side], bins, density=True, color=colour, alpha=0.5, label=label)
         ax.plot(line, norm.pdf(line, values[side].mean(), values[side].std(ddof=1)), color=colour)
-    ax.set(title=f"{name}: node {usable[node]}", xlabel="logit-scaled confidence", yticks=[])
-axes[0].set_ylabel("density")
+    ax.set(title=f"{name}: node {usable[node]}", ylabel="density", yticks=[])
+axes[-1].set_xlabel("logit-scaled confidence")
 axes[0].legend()
 plt.show()
 
@@ -421,6 +435,7 @@ n_out, false_positives, n_in, false_negatives = likelihood_ratio_test(confidence
 false_alarm, hit = false_positives / n_out, 1 - false_negatives / n_in
 _, blind_alarms, _, blind_misses = likelihood_ratio_test(observed("untrained")[0][:, usable], member, LEVEL).arrays
 blind = 1 - blind_alarms / n_out - blind_misses / n_in  # the same samples, so the same numbers of runs
+glue_number("blind_dispersion", dispersion(np.stack([n_out, blind_alarms, n_in, blind_misses], axis=1)))
 
 
 def exact_interval(successes, runs):
@@ -443,11 +458,11 @@ glue_number("surprising_all", 100 * surprising.mean())
 glue_text("surprising_clear", as_text(100 * surprising[clear].mean()) if clear.any() else "none")
 glue_number("mean_advantage", advantage.mean())
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-node-advantage", "caption": "The advantage of the attack at every node, sorted, with 95 % intervals from exact binomial ones: from nothing to nearly all that the level allows. The untrained control, sorted too, shows what noise and sorting alone would draw."}, "image": {"alt": "Rising curve of advantage against rank of the node with a shaded band, from slightly below zero to nine tenths, a flat horizontal dashed line at the mean, and a much flatter grey curve around zero for the control."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-node-advantage", "caption": "The advantage of the attack at every node, sorted, with nominal 95 % intervals, which know binomial noise only: from nothing to nearly all that the level allows. The untrained control, sorted too, shows what noise and sorting alone would draw."}, "image": {"alt": "Rising curve of advantage against rank of the node with a shaded band, from slightly below zero to nine tenths, a flat horizontal dashed line at the mean, and a much flatter grey curve around zero for the control."}}
 fig, ax = plt.subplots()
 rank = np.argsort(advantage, kind="stable")
 place = np.linspace(0, 100, len(rank))
-ax.fill_between(place, low[rank], high[rank], color=PALETTE[0], alpha=0.2, linewidth=0, label="95 % interval")
+ax.fill_between(place, low[rank], high[rank], color=PALETTE[0], alpha=0.2, linewidth=0, label="nominal 95 % interval")
 ax.plot(place, advantage[rank], color=PALETTE[0], label="trained")
 ax.plot(place, np.sort(blind), color="0.5", label="untrained control")
 ax.axhline(advantage.mean(), color=PALETTE[3], linestyle="--", linewidth=1.2, label="mean, trained")
@@ -458,7 +473,8 @@ plt.show()
 # %% [markdown]
 # The mean advantage is {glue:text}`mean_advantage`. For {glue:text}`clear_share` % of the nodes the interval lies above one
 # half, for {glue:text}`none_share` % it lies below one quarter. (The intervals combine two exact ones
-# {cite:p}`clopper1934`.) Exposed are nodes whose label comes as a surprise: models that were not trained on the node give
+# {cite:p}`clopper1934` and are nominal: the variance of the control is {glue:text}`blind_dispersion` times the binomial
+# one.) Exposed are nodes whose label comes as a surprise: models that were not trained on the node give
 # it less than one half for {glue:text}`surprising_clear` % of those with an interval above one half, and for
 # {glue:text}`surprising_all` % of all. Such a label can only be learnt by heart.
 #
@@ -492,7 +508,10 @@ for key in ("main", "half the ratio"):
         )
 names = ["ratio", "rule", "false alarms", "hits", "right decisions", "nodes never called members"]
 decisions = pd.DataFrame(rows, columns=names)
-show_table(decisions, f"The same evidence under three rules, and the baseline; {access} access.")
+show_table(
+    decisions,
+    f"The same evidence under three rules, and the baseline; {access} access. Right decisions: of all, classes not weighted.",
+)
 silent = decisions[decisions["rule"] == "Bayes rule"]["nodes never called members"].iloc[-1]
 glue_number("silent_share", 100 * silent)
 glue_number("prior_half", ratio / 2)
@@ -555,8 +574,14 @@ once = {setting: key for key, setting in SETTINGS.items()}  # with sampler="snow
 live = settings_of(pd.concat([rows_of(key) for key in once.values()], ignore_index=True))
 spreads = spread_table(live)
 trained_rows = [number for number, setting in enumerate(live) if setting.trained]
+shown_columns = ["setting", "global accuracy", "dispersion", "control", "true spread", "5 % point", "95 % point"]
+tabled = spreads.iloc[trained_rows].sort_values("global accuracy")[shown_columns]
+for common in (f"{backbone} ", f"{backbone}, ", f"{sampler} "):
+    tabled["setting"] = tabled["setting"].str.replace(common, "", regex=False)
 show_table(
-    spreads.iloc[trained_rows].sort_values("global accuracy"), "Trained settings, from the least to the most leaky."
+    tabled.rename(columns={"global accuracy": "accuracy", "true spread": "spread"}),
+    f"Trained settings ({backbone}, {sampler}) from the least to the most leaky: epochs where fewer, ratio, query graph, "
+    "noise; their global accuracy and, over nodes, dispersion, that of the control, true spread and points.",
 )
 found = widest_pair(live)
 glue_number("live_equal", EQUAL)
@@ -721,14 +746,21 @@ show_table(
             "another seed (%)": 100 * published["other_seed_share"],
         }
     ),
-    "Other nodes that change when one node is left out: mean numbers at fixed weights; shares after training again.",
+    "Other nodes that change when one node is left out: mean numbers at fixed weights; shares after training again (blank: "
+    "not run).",
 )
 whole, tenth = (published[published["ratio"] == share] for share in (1.0, 0.1))
 again = published.dropna(subset="retrained_share")
-glue_number("tenth_low", tenth["hidden_mean"].min())
-glue_number("tenth_high", tenth["hidden_mean"].max())
+thin = tenth["mean_degree"] < 1
+for key, part in (("thin", tenth[thin]), ("dense", tenth[~thin])):
+    ends = [as_text(end) for end in part["hidden_mean"].agg(["min", "max"])] if len(part) else ["none"]
+    glue_text(f"tenth_{key}", " to ".join(dict.fromkeys(ends)))
+    glue_text(f"tenth_{key}_graphs", ", ".join(part["graph"].map(TITLES)) or "no graph")
 glue_number("whole_moved_low", whole["moved_mean"].min())
 glue_number("whole_moved_high", whole["moved_mean"].max())
+glue_text(
+    "again_graphs", " and ".join(sorted(set(again["graph"].map(TITLES)), key=list(TITLES.values()).index)) or "no graph"
+)
 glue_number("again_low", 100 * again["retrained_share"].min())
 glue_number("again_high", 100 * again["retrained_share"].max())
 glue_number("seed_low", 100 * again["other_seed_share"].min())
@@ -737,11 +769,12 @@ beyond_gap = (again["retrained_beyond"] - again["retrained_share"]).abs().max()
 glue_number("beyond_gap", 100 * beyond_gap)
 
 # %% [markdown]
-# At fixed weights the number follows the density. In a sparse sample of a tenth, one node touches
-# {glue:text}`tenth_low` to {glue:text}`tenth_high` others; in whole graphs many, but of these only
-# {glue:text}`whole_moved_low` to {glue:text}`whole_moved_high` posteriors move by more than {glue:text}`moved_tv`.
+# At fixed weights the number follows the density. In a sample of a tenth, one node touches {glue:text}`tenth_thin` others
+# where the sample has a mean degree below one ({glue:text}`tenth_thin_graphs`), and {glue:text}`tenth_dense` elsewhere
+# ({glue:text}`tenth_dense_graphs`); in whole graphs many, but of these only {glue:text}`whole_moved_low` to
+# {glue:text}`whole_moved_high` posteriors move by more than {glue:text}`moved_tv`.
 #
-# Training again without the node moves {glue:text}`again_low` to {glue:text}`again_high` % of the others, wherever they
+# On {glue:text}`again_graphs`, training again without the node moves {glue:text}`again_low` to {glue:text}`again_high` % of the others, wherever they
 # are: beyond the reach of the removal it is the same share, within {glue:text}`beyond_gap` percentage points. Another
 # seed, with no node left out, moves {glue:text}`seed_low` to {glue:text}`seed_high` %. So most of what retraining moves is
 # not about the node that left; training amplifies any change of its input.
@@ -749,29 +782,35 @@ glue_number("beyond_gap", 100 * beyond_gap)
 # **Pairs of equal accuracy on real graphs.** The published study of membership crosses samplers, ratios, query graphs and
 # noise, with the error counts of every node (`python -m lethe_lib run membership`). For each graph, the pair of trained
 # settings with nearly equal global accuracy whose exposed nodes differ most. A node that is in fewer samples is tested by a
-# poorer fit, which is one way in which settings differ; the last column is the gap when only pairs with the same sampler
-# and ratio count:
+# poorer fit, which is one way in which settings differ; the last column is the gap of the widest pair with the same sampler
+# and ratio:
 
 # %%
 pairs = published_pairs()
 show_table(
     pd.DataFrame(
-        {
-            "graph": pairs["graph"].map(lambda name: TITLES.get(name, name)),
-            "pairs": pairs["pairs"],
-            "more exposed": pairs["upper"],
-            "accuracy": pairs["upper_accuracy"],
-            "95 % point": pairs["upper_quantile"],
-            "less exposed": pairs["lower"],
-            "its accuracy": pairs["lower_accuracy"],
-            "its 95 % point": pairs["lower_quantile"],
-            "gap": pairs["effect"],
-            "gap, same samples": pairs["same_samples"],
-        }
+        [
+            (
+                TITLES.get(pair["graph"], pair["graph"]),
+                pair[side],
+                pair[f"{side}_accuracy"],
+                pair[f"{side}_quantile"],
+                pair["effect"] if side == "upper" else None,
+                pair["same_samples"] if side == "upper" else None,
+            )
+            for _, pair in pairs.iterrows()
+            for side in ("upper", "lower")
+        ],
+        columns=["graph", "setting", "accuracy", f"{100 * QUANTILE:g} % point", "gap", "same samples"],
     ),
-    f"Settings whose global accuracies differ by less than {EQUAL:g}; {100 * QUANTILE:g} % points over nodes, noise removed.",
+    f"Per graph, the more and the less exposed of two settings whose global accuracies differ by less than {EQUAL:g}; "
+    f"{100 * QUANTILE:g} % points over nodes, noise removed; their gap, and that of the widest pair with the same samples.",
 )
-alike = pairs["same_samples"].dropna()
+alike = pairs.dropna(subset="same_samples").set_index("graph")["same_samples"]
+below = [TITLES.get(name, name) for name in alike.index[alike < LEAST_GAP]]
+glue_text("same_below", " and ".join(below) or "no graph")
+glue_number("same_count", len(alike))
+glue_number("least_gap", LEAST_GAP)
 glue_text("same_samples", f"{as_text(alike.min())} to {as_text(alike.max())}" if len(alike) else "no such pair")
 
 # %% [markdown]
@@ -802,11 +841,12 @@ finding = check_claim("B20")
 # - B12, one node changes many others: {glue:text}`B12_verdict`; {glue:text}`B12_effect` other nodes on the graph with the
 #   fewest, interval {glue:text}`B12_interval`. By posteriors that move visibly, few do.
 # - B20, global accuracy hides unequal nodes: {glue:text}`B20_verdict`; 95 % points {glue:text}`B20_effect` apart at equal
-#   accuracy on the graph with the smallest gap, interval {glue:text}`B20_interval`.
+#   accuracy on the graph with the smallest gap, interval {glue:text}`B20_interval`. Among pairs with the same sampler and
+#   ratio the gap is below {glue:text}`least_gap` on {glue:text}`same_below`, of {glue:text}`same_count` graphs.
 # - Live, a global AUC of {glue:text}`global_auc` stands for nodes from {glue:text}`node_low` to {glue:text}`node_high`; for
 #   {glue:text}`clear_share` % of them the interval of the advantage lies above one half.
 # - A test for each node and one threshold for all can have the same accuracy and expose different numbers of nodes.
-# - The logit-scaled confidence is close to normal over models; the loss is not.
+# - The logit-scaled confidence is nearly symmetric over models, as a normal law is; the loss is not.
 # - Compare with an untrained model: `split` queries and pooling over unequal priors both make an attack look good that
 #   found nothing in the model.
 # - Errors have more than binomial noise, because one fit serves all runs of a node; the untrained control measures it.
@@ -844,9 +884,10 @@ finding = check_claim("B20")
 #
 # :::{solution} ex-shadow-access
 # :class: dropdown
-# `python -m lethe_lib chapters 03 -p access=none`. Without edges an answer depends on the node's own features alone, which
-# the weights were fitted to if the node was a member. With all edges it is averaged with the neighbours' features, which
-# hides what was learnt from the node itself.
+# `python -m lethe_lib chapters 03 -p access=none`. About three nodes in four. Isolated nodes gain nothing, since their answer
+# is the same; nodes among neighbours of other classes gain least, since `full` exposes them already. Without edges an answer
+# depends on the node's own features alone, which the weights were fitted to if the node was a member. With all edges it is
+# averaged with the neighbours' features, which hides what was learnt from the node itself.
 # :::
 
 # %% tags=["hide-input", "nbval-ignore-output"]

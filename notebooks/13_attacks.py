@@ -90,15 +90,23 @@
 # guesses of a pair $(u, v)$ whether it was forgotten. It hands the model a graph of its own, the **query graph** $G_q$. What it knows is
 # a ladder:
 #
-# $$\text{none: } \varnothing \;\subset\; \text{partial: half of } E \setminus E_f \;\subset\; \text{retained: } G_r = G \setminus E_f
-# \;\subset\; \text{full: } G.$$ (eq-ladder)
+# $$\begin{aligned}
+# \text{none: } &\varnothing \\
+# {} \subset \text{partial: } &\text{half of } E \setminus E_f \\
+# {} \subset \text{retained: } &G_r = G \setminus E_f \\
+# {} \subset \text{full: } &G.
+# \end{aligned}$$ (eq-ladder)
 #
 # On the last rung the secret lies open; it shows what an attack scores when there is nothing to find out. The benchmark stands on the
 # third rung, and so do we unless we say otherwise.
 #
 # **Structure** is what $G_q$ itself tells about the pair. **Memory** is what the weights tell and $G_q$ does not. An AUC mixes both:
 #
-# $$\text{AUC} = P\big(s(u, v) > s(u', v')\big), \qquad (u, v) \in E_f,\; (u', v') \text{ never an edge}.$$ (eq-attack-auc)
+# $$\begin{aligned}
+# \text{AUC} = {} &P\big(s(u, v) > s(u', v')\big) \\
+# &+ \tfrac12 P\big(s(u, v) = s(u', v')\big), \\
+# &(u, v) \in E_f,\; (u', v') \text{ never an edge}.
+# \end{aligned}$$ (eq-attack-auc)
 #
 # The **controls** take it apart:
 #
@@ -230,7 +238,10 @@ show_source(matched_non_edges, stratify)
 #
 # {cite:t}`wu2022linkteller` scale the features of $u$ and watch the logits of $v$:
 #
-# $$I(u \to v) = \Big\| \frac{\partial f_v}{\partial x_u} x_u \Big\|_2, \qquad s(u, v) = I(u \to v) + I(v \to u).$$ (eq-link-teller)
+# $$\begin{aligned}
+# I(u \to v) &= \Big\| \frac{\partial f_v}{\partial x_u} x_u \Big\|_2, \\
+# s(u, v) &= I(u \to v) + I(v \to u).
+# \end{aligned}$$ (eq-link-teller)
 #
 # **Sees** the walks between $u$ and $v$ in $G_q$, weighed by the network; exactly nothing beyond as many hops as it has layers. **Cannot see**
 # constants: what a model adds to a node's logits, whoever speaks, has no derivative. In its own setting the server's graph holds the
@@ -255,7 +266,10 @@ show_source(cosine, link_stealing, labelled_pairs, pair_features)
 # The two active attacks: the graph is the attacker's, so it can try any edge. The toggle puts the pair into $G_q$ and takes the change of the
 # logits at both ends,
 #
-# $$s(u, v) = \sum_{w \in \{u, v\}} \big\| f(G_q + uv)_w - f(G_q)_w \big\|_2 .$$ (eq-toggle)
+# $$\begin{aligned}
+# &s(u, v) = \\
+# &\quad \sum_{w \in \{u, v\}} \big\| f(G_q + uv)_w - f(G_q)_w \big\|_2 .
+# \end{aligned}$$ (eq-toggle)
 #
 # **Sees** a model that recognises a pair. **Also sees** that an edge moves a node with few neighbours more, which is structure.
 # {ref}`ch-edge-audit` uses the same question with many models.
@@ -264,8 +278,12 @@ show_source(cosine, link_stealing, labelled_pairs, pair_features)
 # labels and degree buckets. All these candidates are taken out of $G_q$, and each is put back alone, so neither kind is given away by the
 # graph that is asked. With the loss $\ell$ and the margin $m$ of the labels, degrees $d$ and neighbours $N$,
 #
-# $$\phi(u, v) = \big(\Delta \ell_u, \Delta \ell_v, \Delta m_u, \Delta m_v, \log(1 + d_u), \log(1 + d_v), \mathbb 1[y_u = y_v],
-# \log(1 + |N_u \cap N_v|)\big), \qquad s(u, v) = w^\top \phi(u, v) + b,$$ (eq-e-umia-edges)
+# $$\begin{aligned}
+# \phi(u, v) = \big(&\Delta \ell_u, \Delta \ell_v, \Delta m_u, \Delta m_v, \\
+# &\log(1 + d_u), \log(1 + d_v), \\
+# &\mathbb 1[y_u = y_v], \log(1 + |N_u \cap N_v|)\big), \\
+# s(u, v) = {} &w^\top \phi(u, v) + b,
+# \end{aligned}$$ (eq-e-umia-edges)
 #
 # with $w, b$ from a logistic regression on the other folds. **Sees** a model that knows one kind and not the other, and how the forget set was chosen.
 # **Cannot see** memory of both kinds: the Original and UtU were fitted with forgotten and kept edges alike, so against kept edges one half is
@@ -290,9 +308,12 @@ show_source(confidence_trends, shadow_pairs)
 #
 # The benchmark's own attack in the form that its tables use {cite:p}`lethe2026`. With the posteriors $p_v$ on $G_q$ and the labels $y_v$,
 #
-# $$s(v) = \log p_{v, y_v}, \qquad \text{AUC} = P\big(s(v) > s(v')\big), \quad v \text{ trained on, within } L \text{ hops of } E_f, \;\; v'
-# \text{ a test node}.$$ (eq-e-umia)
+# $$\begin{aligned}
+# s(v) &= \log p_{v, y_v}, \\
+# \text{AUC} &= P\big(s(v) > s(v')\big) + \tfrac12 P\big(s(v) = s(v')\big),
+# \end{aligned}$$ (eq-e-umia)
 #
+# with $v$ trained on, within $L$ hops of $E_f$, and $v'$ a test node.
 # **Sees** the gap between training and test loss. **Cannot see** any edge: no pair enters the score.
 
 # %%
@@ -399,10 +420,15 @@ plt.show()
 
 # %%
 structure = structure_table()
+excesses = ["original's weights, excess", "Memoriser, excess", "blind", "reads"]
 show_table(
-    structure,
-    "Attacks on the retained graph, means over graphs and forget sets. Untrained within 0.02 of Gold: the attack reads the graph, not the model. "
-    "Blind: the Memoriser's interval over Gold does not lie above zero.",
+    structure.drop(columns=excesses),
+    "Attacks on the retained graph, AUC, means over graphs and forget sets, and the mean distance of Untrained to Gold.",
+)
+show_table(
+    structure[["attack", "negatives", *excesses]],
+    "The same attacks, excess over Gold. Blind: the Memoriser's interval over Gold does not lie above zero. Reads the graph, not the model: "
+    "Untrained within 0.02 of Gold.",
 )
 glue_text("blind", blind_attacks())
 glue_text("graph_readers", graph_readers())
@@ -431,9 +457,9 @@ glue_text("toggle_where", at.loc["Edge toggle", "where"])
 # of unlearning. Blind in most settings: {glue:text}`blind`. LinkTeller is blind to what weights or tables keep, and not to a provider who still
 # sends messages along the edges: that is the Original on the full graph.
 #
-# The second table is about weights that saw the edges, which nothing was done to. If models like these remember single edges, the attacks that see the
-# Memoriser must find them above Gold. In the mean Link Stealing and the toggle put them {glue:text}`stealing_matched_weights` and {glue:text}`toggle_matched_weights` above Gold, where the Memoriser lies
-# {glue:text}`stealing_matched_memoriser` and {glue:text}`toggle_matched_memoriser` above. The toggle has intervals above zero in
+# The third table is about weights that saw the edges, which nothing was done to. If models like these remember single edges, the attacks that see the
+# Memoriser must find them above Gold. Their mean excess is {glue:text}`stealing_matched_weights` for Link Stealing and {glue:text}`toggle_matched_weights` for the toggle, that of the
+# Memoriser {glue:text}`stealing_matched_memoriser` and {glue:text}`toggle_matched_memoriser`. The toggle has intervals above zero in
 # {glue:text}`toggle_above` settings, at most {glue:text}`toggle_largest` ({glue:text}`toggle_where`); Link Stealing in {glue:text}`stealing_above`, and below zero in
 # {glue:text}`stealing_below`. One released model, asked once, shows little of single edges even where nothing was unlearned. That is no proof of
 # forgetting; {ref}`ch-edge-audit` asks with many models.
@@ -446,15 +472,15 @@ for negatives, table in in_full.items():
     show_table(table, f"DBLP, high set, {negatives} negatives: AUC of every attack on every model.")
 at = {negatives: table.set_index("model") for negatives, table in in_full.items()}
 released = at["uniform"].drop("Original, full graph")["LinkTeller"]
-glue_number("dblp_teller_low", released.min())
-glue_number("dblp_teller_high", released.max())
+ends = sorted({as_text(released.min()), as_text(released.max())})
+glue_text("dblp_teller", f"between {ends[0]} and {ends[1]}" if len(ends) > 1 else f"at {ends[0]}")
 glue_number("dblp_teller_full", at["uniform"].loc["Original, full graph", "LinkTeller"])
 for negatives in at:
     for key, title in (("gold", "Gold"), ("untrained", "Untrained")):
         glue_number(f"dblp_stealing_{negatives}_{key}", at[negatives].loc[title, "Link Stealing"])
 
 # %% [markdown]
-# On the retained graph LinkTeller lies between {glue:text}`dblp_teller_low` and {glue:text}`dblp_teller_high` for all models, trained or not, and at
+# On the retained graph LinkTeller lies {glue:text}`dblp_teller` for all models, trained or not, and at
 # {glue:text}`dblp_teller_full` for the Original on the full graph. Link Stealing has {glue:text}`dblp_stealing_uniform_gold` on Gold and
 # {glue:text}`dblp_stealing_uniform_untrained` on Untrained against uniform negatives, {glue:text}`dblp_stealing_matched_gold` and
 # {glue:text}`dblp_stealing_matched_untrained` against matched ones.
@@ -463,10 +489,14 @@ for negatives in at:
 
 # %% tags=["hide-input"]
 strata_rows = strata_table()
+inner = ["weights, 2 hops", "AUC beyond", "stratified"]
 show_table(
-    strata_rows,
-    "LinkTeller with uniform negatives by hop class in the retained graph: all pairs for four models, then the original's weights at two hops, beyond three, and "
-    "stratified.",
+    strata_rows.drop(columns=[*inner, "Original, full graph"]),
+    "LinkTeller with uniform negatives: pairs within two hops in the retained graph, AUC of that flag alone, and of three models.",
+)
+show_table(
+    strata_rows[["setting", *inner]],
+    "The same on the original's weights by hop class: AUC at two hops, beyond three, and stratified.",
 )
 gap = (strata_rows["original's weights"] - strata_rows["AUC of that bare flag"]).abs()
 glue_number("flag_gap", gap.median(), 2)
@@ -478,7 +508,7 @@ glue_number("strata_untrained", (strata_rows["Untrained"] - strata_rows["Gold"])
 #
 # ### The attacker's knowledge
 
-# %% mystnb={"figure": {"name": "fig-ladder", "caption": "Low sets, mean over graphs. LinkTeller climbs with the graph that it is given, the same for all weights, and reaches one on the full graph, where there is no secret. Without any edge Link Stealing still finds most pairs by their features alone; against matched negatives it does not. What sets the Memoriser apart, Link Stealing and the toggle see without any edge already."}, "image": {"alt": "Ten panels, five attacks by uniform and matched negatives, with AUC over four rungs of knowledge for Gold, original's weights, Untrained and Memoriser."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-ladder", "caption": "Low sets, mean over graphs. Gold, a ring, lies on the original's weights nearly everywhere. LinkTeller climbs with the graph that it is given, the same for all weights, and reaches one on the full graph, where there is no secret. Without any edge Link Stealing still finds most pairs by their features alone; against matched negatives it does not. What sets the Memoriser apart, Link Stealing and the toggle see without any edge already."}, "image": {"alt": "Ten panels, five attacks by uniform and matched negatives, with AUC over four rungs of knowledge for Gold, original's weights, Untrained and Memoriser."}} tags=["hide-input"]
 ladder_figure("low")
 plt.show()
 rungs = controls_excess()
@@ -513,7 +543,7 @@ glue_text("rate_memoriser", as_text(100 * at.loc["Memoriser", "Edge toggle"], 2)
 #
 # ### Four methods
 
-# %% mystnb={"figure": {"name": "fig-methods-excess", "caption": "On low sets no method but the planted Memoriser leaves Gold by much. On high sets GNNDelete lies off to both sides, and methods that stay near the original's weights lie a little above Gold for the toggle on Cora and below it for Link Stealing on Computers. The Memoriser shows how far memory would carry. Signed AUC above Gold's with bootstrap intervals over pairs and seeds; hollow where the attack is blind."}, "image": {"alt": "Ten panels, five attacks by low and high sets, methods as rows and graphs as coloured points with intervals around zero; the Memoriser stands far to the right for the toggle."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-methods-excess", "caption": "By pairs, no method but the planted Memoriser leaves Gold by much on low sets; E-UMIA puts GNNDelete below Gold there. On high sets GNNDelete lies off to both sides, and methods that stay near the original's weights lie a little above Gold for the toggle on Cora and below it for Link Stealing on Computers. The Memoriser shows how far memory would carry. Signed AUC above Gold's, matched negatives, with bootstrap intervals over pairs and seeds; every row of panels has its own scale; hollow where the attack is blind."}, "image": {"alt": "Ten panels, five attacks by low and high sets, methods as rows and graphs as coloured points with intervals around zero; the Memoriser stands far to the right for the toggle."}} tags=["hide-input"]
 methods_figure()
 plt.show()
 of_methods = pd.concat([memory_table(name).assign(method=name) for name in METHODS], ignore_index=True)
@@ -565,10 +595,10 @@ wide = pd.DataFrame(
         "without collapsed": spread["spread", False].to_numpy(),
         "signed, without collapsed": spread["signed", False].to_numpy(),
     }
-).join(areas.reset_index(drop=True))
+)
+show_table(wide, "Largest minus smallest Link Stealing over methods, high sets, preset published.")
 show_table(
-    wide,
-    "Largest minus smallest Link Stealing over methods, high sets, preset published; then the signed AUC of the controls.",
+    areas.rename(index=graph_title).rename_axis("graph").reset_index(), "Signed AUC of the controls on the same pairs."
 )
 fresh = areas["Untrained"]
 glue_text("untrained_stealing", f"{as_text(fresh.min())} to {as_text(fresh.max())}")
@@ -670,8 +700,9 @@ finding = check_claim("L22")
 #
 # - LinkTeller on the retained graph gives the same AUC to trained, untrained and retrained weights and to a model that keeps every edge. It reads the
 #   graph: {glue:text}`graph_readers`. Blind to the planted memory in most settings: {glue:text}`blind`.
-# - Link Stealing and the toggle see planted memory, and see little in weights that saw the edges: {glue:text}`stealing_matched_weights` and
-#   {glue:text}`toggle_matched_weights` above Gold, against {glue:text}`stealing_matched_memoriser` and {glue:text}`toggle_matched_memoriser` for the Memoriser.
+# - Link Stealing and the toggle see planted memory, and see little in weights that saw the edges: a mean excess over Gold of
+#   {glue:text}`stealing_matched_weights` and {glue:text}`toggle_matched_weights`, against {glue:text}`stealing_matched_memoriser` and
+#   {glue:text}`toggle_matched_memoriser` for the Memoriser.
 # - E-UMIA on edges cannot tell weights that remember both forgotten and kept edges from weights that remember neither; on the generated graph the model's
 #   answers score {glue:text}`kept_answers` for honest models and {glue:text}`kept_memoriser` for the Memoriser.
 # - Uniform negatives let structure score. Against matched ones Gold's Link Stealing falls from {glue:text}`stealing_uniform_gold` to

@@ -6,8 +6,12 @@ import pytest
 
 from lethe_lib.bmp import FORMS, PROPERTIES, flipped_bits, tally
 from lethe_lib.bmp.examples import Instance, exclusive_or, fixed_instances, instances, noisy_parity, single
+from lethe_lib.bmp.properties import Tally
 from lethe_lib.errors import InputError
+from lethe_lib.reporting import claims_bmp_theory
 from lethe_lib.reporting.claims_bmp_theory import CLAIMS
+
+CHECKS = {claim.id: claim.check for claim in CLAIMS}
 
 # claim: verdict under the ratio form, under the odds form
 EXPECTED = {
@@ -64,6 +68,19 @@ def test_verdicts(claim):
     assert " ".join(finding.by_form[form] for form in FORMS) == EXPECTED[claim.id]
     assert finding.verdict == finding.by_form["ratio"]  # overall: the statement read with the printed formula
     assert finding.detail and finding.interval is None and finding.effect is not None
+
+
+def test_findings_say_what_other_readings_of_the_words_would_decide(monkeypatch):
+    finding = CHECKS["B16"]()
+    assert finding.effect == 0  # sides on which MP is too weak in ratio form
+    assert "The literal 'or' asks for one of the two and is met in ratio and odds form." in finding.detail
+    assert "more than half of the nodes' it would hold in ratio and in odds form" in CHECKS["B25"]().detail
+    monkeypatch.setattr(claims_bmp_theory, "tally_family", lambda name, form: Tally(10, 6 - (form == "odds"), "first"))
+    assert "it would hold in neither form" in CHECKS["B25"]().detail
+
+
+def test_certain_absence_is_given_its_probability():
+    assert "absence has up to the probability 12/13" in CHECKS["B02"]().detail
 
 
 @pytest.mark.parametrize("name", PROPERTIES)

@@ -219,7 +219,7 @@ def test_request_steps_count_a_retraining_where_the_budget_is_gone(tables):
     assert large["exhausted"] and large["ratio"] == pytest.approx(1.0 + 5.0)
     assert large["bound_budgets"] == pytest.approx(2.0)
     needed = native_family.needed_noise_table(steps).set_index("method")
-    assert needed.loc["CGU", "borne"] == 0.1 and needed.loc["CGU", "largest request"] == "1 of 10 edges"
+    assert needed.loc["CGU", "borne"] == 0.1 and needed.loc["CGU", "largest request"] == "1 of 10"
 
 
 def test_the_ridge_table_pairs_accuracy_with_budget(tables):
@@ -239,6 +239,21 @@ def test_figures_of_certificates_draw_what_is_there(tables):
     assert len(native_family.bound_figure(steps).axes) == 1
     assert len(native_family.time_figure(steps).axes) == 1
     assert len(native_family.noise_figure(steps[steps["method"] != "idea"].pipe(with_idea)).axes) == 4
+    three = pd.concat([steps.assign(data=name) for name in ("photo", "dblp", "cora")])
+    assert [ax.get_title() for ax in native_family.bound_figure(three).axes] == ["Photo", "DBLP", "Cora"]
+
+
+def test_the_table_beside_gold_keeps_the_counts_of_attacks(monkeypatch):
+    row = {
+        "method": "UtU", "preset": "corrected", "accuracy, points": "-0.2", "worst cell": "-1.0 (Cora, low)", "seeds": "±0.1",
+        "collapsed": "0 of 3", "time, % of Gold": "1.0", "LinkTeller above/below": "0/0 of 1",
+        "Link Stealing above/below": "0/1 of 1", "E-UMIA above/below": "1/0 of 1",
+    }  # fmt: skip
+    monkeypatch.setattr(native_family, "outcomes", lambda methods, study, backbone: pd.DataFrame([row]))
+    shown = native_family.beside_gold(("utu",), "sgc").iloc[0]
+    assert len(shown) == 8 and shown[["LinkTeller", "Link Stealing", "E-UMIA"]].tolist() == [
+        "0/0 of 1", "0/1 of 1", "1/0 of 1",
+    ]  # fmt: skip
 
 
 def with_idea(steps):

@@ -89,6 +89,40 @@ def test_snowball_above_uniform_by_form(give):
     assert finding.by_form == {"ratio": "fails", "odds": "holds"} and finding.verdict == "fails"
 
 
+def test_samplers_are_compared_on_nodes_that_both_have(give):
+    uniform, snowball = two_samplers(1.0)
+    rare = uniform["node"] < 100  # hardly ever sampled by the walk, and much exposed when sampled uniformly
+    uniform.loc[rare, "corner_right 50%"] = 9.0
+    snowball.loc[rare, "n_in"] = claims.LEAST_MODELS - 1
+    give(uniform, snowball)
+    found = claims.sampler_contrasts(0.05)
+    assert (found["nodes"] == NODES - 100).all() and (found["effect"] - 1 < 0.2).all() and (found["low"] > 0.8).all()
+
+
+def test_a_ratio_that_leaves_few_nodes_to_both_samplers_is_left_out(give):
+    tables = two_samplers(1.0)
+    small = [one.assign(ratio=0.1) for one in two_samplers(-5.0)]
+    few = (small[0]["graph"] == "photo") & (small[0]["node"] >= claims.LEAST_NODES - 1)
+    small[0].loc[few, "n_out"] = claims.LEAST_MODELS - 1
+    give(*tables, *small)
+    assert set(claims.sampler_contrasts(0.05)["ratio"]) == {0.5}
+    assert "Undecided at ratio 0.1" in claims.check_sampler().detail
+    small[0].loc[few, "n_out"] = 100
+    give(*tables, *small)
+    assert set(claims.sampler_contrasts(0.05)["ratio"]) == {0.1, 0.5}
+
+
+def test_changes_in_words():
+    rows = [
+        ("cora", 0.2, 0.1, 0.3),
+        ("pubmed", 0.01, 0.0, 0.019),
+        ("photo", 0.02, 0.01, 0.03),
+        ("dblp", -0.2, -0.3, -0.1),
+    ]
+    found = claims.change_in_words(pd.DataFrame(rows, columns=["graph", "effect", "low", "high"]), 0.02)
+    assert found == "beyond 0.02 on Cora 0.200, DBLP -0.200; within 0.02 on PubMed 0.0100; undecided on Photo 0.0200"
+
+
 @pytest.mark.parametrize(("change", "verdict"), [(0.2, "holds"), (-0.2, "holds"), (0.0, "fails")])
 def test_contrasts_on_the_same_nodes(change, verdict, give):
     small = 0.001

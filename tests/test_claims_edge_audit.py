@@ -16,7 +16,7 @@ def runs(rows, half=0.02):
     table["low"], table["high"] = table["auc"] - half, table["auc"] + half
     table["residual_low"], table["residual_high"] = table["residual"] - 0.1, table["residual"] + 0.1
     table["backbone"], table["preset"], table["status"] = "gcn", "corrected", "ok"
-    table["to_remove"] = table["residual"].notna()
+    table["to_remove"], table["detectable"] = table["residual"].notna(), 0.1
     return table
 
 
@@ -49,7 +49,7 @@ def test_graphs_with_one_pool_do_not_enter_the_comparison_of_pools(monkeypatch):
     found = claims.check_centrality()
     assert found.verdict == "holds" and found.effect == pytest.approx(0.12)
     assert found.interval == pytest.approx((0.12 - 0.02 * np.sqrt(2), 0.12 + 0.02 * np.sqrt(2)))
-    assert "(cora)" in found.detail
+    assert "(Cora)" in found.detail and "Without both pools: DBLP." in found.detail
     given(monkeypatch, [("cora", "low", "utu", 0.58, 1.0, 0.9, NAN), ("cora", "high", "utu", 0.70, 1.0, 0.9, NAN)])
     assert claims.check_centrality().verdict == "fails"
     given(monkeypatch, [("cora", "low", "utu", 0.58, 1.0, 0.9, NAN)])
@@ -75,12 +75,22 @@ def test_a_method_that_was_not_run_everywhere_proves_nothing(monkeypatch):
     given(monkeypatch, [*CORA, part])
     found = claims.check_removal()
     assert found.verdict == "inconclusive"
-    assert "all 2 settings with memory: none" in found.detail and "not in all: fine_tuning" in found.detail
+    assert "all 2 settings that can tell: none" in found.detail and "not in all: Fine-tuning" in found.detail
     assert "1 of 2 settings" in found.detail
     given(monkeypatch, [*CORA, part, part])  # the same setting twice is one setting
     assert claims.check_removal().verdict == "inconclusive"
     given(monkeypatch, [*CORA, part, ("photo", "low", "utu", 0.50, NAN, 0.9, NAN), (*part[:1], "high", *part[2:])])
     assert claims.check_removal().verdict == "holds"  # where there is nothing to remove, nothing is missing
+
+
+def test_settings_with_too_little_memory_to_tell_do_not_decide(monkeypatch):
+    both = [("cora", pool, "fine_tuning", 0.53, 0.2, 0.895, NAN) for pool in ("low", "high")]
+    weak = [("photo", "low", "utu", 0.51, 1.0, 0.9, NAN), ("photo", "low", "fine_tuning", 0.51, 0.9, 0.9, NAN)]
+    given(monkeypatch, [*CORA, *both, *weak], detectable=[0.1] * 5 + [0.8] * 2)
+    found = claims.check_removal()
+    assert found.verdict == "holds" and "too little memory to tell: Photo, low pool." in found.detail
+    given(monkeypatch, [*CORA, *both, *weak], detectable=[0.1] * 5 + [0.3] * 2)
+    assert claims.check_removal().verdict == "inconclusive"
 
 
 def test_methods_are_compared_by_what_they_share_and_by_what_they_cover(monkeypatch):
@@ -92,8 +102,9 @@ def test_methods_are_compared_by_what_they_share_and_by_what_they_cover(monkeypa
     given(monkeypatch, [*CORA, *rows])
     table = claims.removing_methods()
     assert table["method"].tolist() == ["scrub", "gif"] and table["covers"].tolist() == [True, False]
-    assert table["residual"].tolist() == pytest.approx([0.7, 0.3])
-    assert table["residual_shared"].tolist() == pytest.approx([0.4, 0.3])  # Cora low alone
+    # excesses added up: (0.1 + 0.1) over (0.2 + 0.08), and 0.1 over 0.2 on Cora low alone
+    assert table["residual"].tolist() == pytest.approx([0.2 / 0.28, 0.5])
+    assert table["residual_shared"].tolist() == pytest.approx([0.5, 0.5])
     assert table["settings"].tolist() == [2, 1] and table.attrs["settings"] == 2
     given(monkeypatch, [*CORA, rows[0], rows[2]])
     assert claims.removing_methods()["residual_shared"].isna().all()
@@ -117,7 +128,12 @@ def test_the_bound_of_a_certificate(monkeypatch):
     certified = ("cora", "low", "cgu", 0.50, 0.0, 0.9, 0.1)
     given(monkeypatch, [*CORA, certified], retrained=0.25)
     found = claims.check_certificates()
-    assert found.verdict == "holds" and "25% of the trials" in found.detail
+    assert found.verdict == "holds" and "25% of the trials" in found.detail and "stays below" not in found.detail
+    given(monkeypatch, [*CORA, (*certified[:-1], 2.0)], retrained=0.25)  # a bound that unlinking does not reach either
+    found = claims.check_certificates()
+    assert found.verdict == "inconclusive" and "Unlinking alone stays below" in found.detail
+    given(monkeypatch, [*CORA, ("dblp", *certified[1:])], retrained=0.25)  # nor where there is no unlinking to compare
+    assert claims.check_certificates().verdict == "inconclusive"
     given(monkeypatch, [*CORA, ("cora", "low", "cgu", 0.62, 0.6, 0.9, 0.1)], retrained=0.0)
     assert claims.check_certificates().verdict == "fails"
     given(monkeypatch, [*CORA, ("cora", "low", "cgu", 0.54, 0.6, 0.9, 0.1)], retrained=0.0)

@@ -110,6 +110,29 @@ def test_changes_are_means_over_seeds(monkeypatch):
     assert row["low"] < row["change"] < row["high"]
 
 
+def test_changes_of_a_small_request_are_means_over_the_golds_of_a_seed(monkeypatch):
+    rows = [
+        {
+            "data": "cora",
+            "forget": forget,
+            "preset": preset,
+            "method": method,
+            "seed": seed,
+            "original_accuracy_test": 0.9,
+            "accuracy_test": 0.9 + (0.0 if forget == "random" else -0.01 + 0.02 * gold) + 0.001 * (noise - 1),
+        }
+        for forget in ("low", "random")
+        for preset in ("corrected", "published")
+        for method in ("gold", "original")
+        for seed, noise in enumerate(NOISE)
+        for gold in ((0, 0.1, 0.2) if method == "gold" and preset == "corrected" else (9,))
+    ]
+    use(monkeypatch, claims_accuracy_is_blind, pd.DataFrame(rows))
+    table = claims_accuracy_is_blind.small_request_changes().set_index("forget")
+    assert table["change"].to_dict() == pytest.approx({"low": -0.008, "random": 0.0}, abs=1e-9)
+    assert table.loc["low", "high"] < 0 < table.loc["random", "high"]
+
+
 def test_intervals():
     mean, low, high = mean_interval([1.0, 2.0, 3.0, 4.0])
     half = 3.182446 * np.std([1, 2, 3, 4], ddof=1) / 2  # Student's t with 3 degrees of freedom

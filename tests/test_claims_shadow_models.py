@@ -98,6 +98,11 @@ def test_many_others_change_on_every_whole_graph(monkeypatch, smallest, verdict)
     assert finding.interval[0] < smallest < finding.interval[1]
 
 
+def test_a_graph_of_the_study_is_named_as_in_the_text(monkeypatch):
+    monkeypatch.setattr(claims, "load_records", lambda study: left_out_records({"citeseer": 15.0, "b": 100.0}))
+    assert "15.0 (CiteSeer) to 100" in CHECKS["B12"]().detail
+
+
 # Accuracy and heterogeneity
 
 

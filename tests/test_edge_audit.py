@@ -671,7 +671,7 @@ def test_the_studies_put_the_controls_of_cora_first():
     assert {one.trials for one in configs if one.data in ("cora", "citeseer") and one.backbone == "gcn"} == {64}
     assert {one.trials for one in configs if one.data not in ("cora", "citeseer") or one.backbone != "gcn"} == {32}
     within = [one for one in configs if dict(one.settings).get("ridge") == study.WITHIN]
-    assert {one.method for one in within} == set(study.CERTIFIED_SGC)
+    assert {one.method for one in within} == set(study.CERTIFIED_SGC) and len(within) == 4
     for one in set(configs) - set(within):
         assert dict(one.settings) == asdict(UNLEARNERS[one.method].settings[one.preset])
     audited_methods = {one.method for one in configs}

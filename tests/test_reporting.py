@@ -25,14 +25,14 @@ from lethe_lib.reporting import (
     Claim,
     Finding,
     as_text,
-    claims_table,
+    check_claim,
+    claim_table,
     glue_claim,
     glue_number,
     glue_text,
     interval_text,
     provenance,
     rounded,
-    show_claims,
     show_source,
     show_table,
     use_style,
@@ -190,21 +190,30 @@ def test_a_long_table_is_refused():
         show_table(pd.DataFrame({"x": range(21)}), "Too long.")
 
 
-def test_failed_claims_stand_beside_the_others(monkeypatch):
-    claims = [Claim(name, f"sentence {name}", "s", "e", "t", "c", lambda: None) for name in ("L01", "B05")]
+def test_a_failed_claim_is_shown_like_any_other(monkeypatch):
+    failed = Finding("fails", 0.2, (0.1, 0.3), "less than one", {"ratio": "fails", "odds": "holds"})
+    claims = [
+        Claim("L01", "sentence", "s", "an estimand", "a threshold", "c", lambda: failed),
+        Claim("B05", "other", "s", "e", "t", "c", lambda: Finding("not testable here")),
+    ]
     monkeypatch.setattr(tables_module, "CLAIMS", Registry("claim", {claim.id: claim for claim in claims}))
-    findings = {
-        "L01": Finding("fails", 0.2, (0.1, 0.3), "less than one"),
-        "B05": Finding("fails", by_form={"ratio": "fails", "odds": "holds"}),
-    }
-    table = claims_table(findings)
-    assert table["Verdict"].tolist() == ["fails", "fails"]
-    assert table["Statement"].tolist() == ["sentence L01", "sentence B05"]
-    assert table.loc[0, "Interval"] == interval_text((0.1, 0.3)) == "[0.100, 0.300]"
-    assert table["Odds form"].tolist() == ["", "holds"]
-    assert "less than one" in shown(lambda: show_claims(findings))[0].data["text/html"]
+    monkeypatch.setattr(tables_module, "glue_claim", lambda claim, finding: None)
+    table = claim_table(claims[0], failed)
+    assert table.columns.tolist() == ["L01", "sentence"]
+    assert table.to_numpy().tolist() == [
+        ["Verdict", "fails"],
+        ["Verdict, ratio form", "fails"],
+        ["Verdict, odds form", "holds"],
+        ["Effect", "0.200"],
+        ["Interval", interval_text((0.1, 0.3))],
+        ["What was found", "less than one"],
+        ["Estimand", "an estimand"],
+        ["Threshold", "a threshold"],
+    ]
+    assert "less than one" in shown(lambda: check_claim("L01"))[0].data["text/html"]
+    assert claim_table(claims[1], claims[1].check())["B05"].tolist() == ["Verdict", "Estimand", "Threshold"]
     with pytest.raises(InputError, match="unknown claim"):
-        claims_table({"L99": Finding("holds")})
+        check_claim("L99")
 
 
 def test_shown_source_is_the_source_that_runs():

@@ -129,10 +129,10 @@ def test_figures_of_sweeps_draw_means_over_draws(case):
     steps = sweep(case, "fine_tuning", {n: {"steps": n} for n in (1, 3, 30)})
     noise = sweep(case, "fisher", {s: {"scale": s} for s in (1e-3, 8e-3)}, {"a": {}, "b": {"floor": 0.5}}, (0, 1, 2))
     fig = sweep_figure({"first": ("steps", steps), "second": ("scale", noise)}, case)
-    shown = [measure for measure in MEASURES if measure != "weight_change"]
-    assert len(fig.axes) == 8 and [ax.get_title() for ax in fig.axes[:4]] == [MEASURES[name] for name in shown]
-    assert [ax.get_xscale() for ax in fig.axes] == ["log"] * 4 + ["linear"] * 4
-    for line, table in ((fig.axes[:4], steps), (fig.axes[4:], noise)):
+    shown = ("forget_loss", "accuracy_val", "distance")
+    assert len(fig.axes) == 6 and [ax.get_title() for ax in fig.axes[:3]] == [MEASURES[name] for name in shown]
+    assert [ax.get_xscale() for ax in fig.axes] == ["log"] * 3 + ["linear"] * 3
+    for line, table in ((fig.axes[:3], steps), (fig.axes[3:], noise)):
         for ax, measure in zip(line, shown, strict=True):
             drawn = [line for line in ax.get_lines() if line.get_marker() not in ("None", "")]
             for form, found in zip(table["form"].unique(), drawn, strict=True):
@@ -177,5 +177,6 @@ def test_excess_is_counted_by_whole_intervals(monkeypatch):
     table = table.assign(backbone="gcn", preset="corrected")
     monkeypatch.setattr(families, "excess_cells", lambda study: pd.concat([table, table.assign(preset="published")]))
     assert families.excess_sentence(("npo",), "corrected") == (
-        "LinkTeller 1 above and 1 below, Link Stealing 1 above and 0 below, E-UMIA 0 above and 2 below, of 2 cells"
+        "LinkTeller 1 above and 1 below, Link Stealing 1 above and 0 below, E-UMIA 0 above and 2 below, each of 2 cells "
+        "(by chance 0.1)"
     )

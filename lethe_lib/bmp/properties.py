@@ -64,7 +64,7 @@ PROPERTIES = Registry(
     "property",
     {
         "prior bound": Property(
-            "prior bounds", "eps_right >= log o and eps_left >= -log o for every node", cases.prior_bound
+            "prior bounds", "eps_R >= log o and eps_L >= -log o for every node", cases.prior_bound
         ),
         "perfect training": Property(
             "perfect training still leaks",
@@ -138,10 +138,10 @@ PROPERTIES = Registry(
             cases.mp_is_special_case,
         ),
         "right below MP": Property(
-            "BMP-R below MP", "eps_right < eps of MP for every node with prior under 1/2", cases.right_below_mp
+            "BMP-R below MP", "eps_R < eps of MP for every node with prior under 1/2", cases.right_below_mp
         ),
         "right at most MP": Property(
-            "BMP-R at most MP", "eps_right <= eps of MP for every node with prior under 1/2", cases.right_at_most_mp
+            "BMP-R at most MP", "eps_R <= eps of MP for every node with prior under 1/2", cases.right_at_most_mp
         ),
     },
 )

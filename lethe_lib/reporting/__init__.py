@@ -4,7 +4,7 @@ from lethe_lib.reporting.claims import CLAIMS, VERDICTS, Claim, Finding
 from lethe_lib.reporting.glue import as_text, glue_claim, glue_number, glue_text, interval_text, rounded
 from lethe_lib.reporting.provenance import provenance, show_source
 from lethe_lib.reporting.style import PALETTE, use_style
-from lethe_lib.reporting.tables import Table, check_claim, claims_table, show_claims, show_table
+from lethe_lib.reporting.tables import Table, check_claim, claim_table, show_table
 from lethe_lib.study.parameters import check_parameters
 
 __all__ = [
@@ -17,14 +17,13 @@ __all__ = [
     "as_text",
     "check_claim",
     "check_parameters",
-    "claims_table",
+    "claim_table",
     "glue_claim",
     "glue_number",
     "glue_text",
     "interval_text",
     "provenance",
     "rounded",
-    "show_claims",
     "show_source",
     "show_table",
     "use_style",

@@ -273,10 +273,10 @@ def controls_figure(forgets: tuple[str, ...] = ("low", "high")) -> Figure:
     table = table[table["forget"].isin(forgets) & table["attack"].isin(MAIN_ATTACKS)]
     models = [entry for entry in _models() if entry[1] not in METHODS]
     names = [name for name in GRAPHS if name in set(table["data"])]
-    size = (10, 1.2 + 3 * len(forgets))
-    fig, axes = plt.subplots(len(forgets), len(MAIN_ATTACKS), figsize=size, sharex=True, sharey=True, squeeze=False)
-    for line, forget in zip(axes, forgets, strict=True):
-        for ax, attack in zip(line, MAIN_ATTACKS, strict=True):
+    size = (2 + 3 * len(forgets), 1.2 + 1.7 * len(MAIN_ATTACKS))
+    fig, axes = plt.subplots(len(MAIN_ATTACKS), len(forgets), figsize=size, sharex=True, sharey=True, squeeze=False)
+    for line, attack in zip(axes, MAIN_ATTACKS, strict=True):
+        for ax, forget in zip(line, forgets, strict=True):
             own = table[(table["attack"] == attack) & (table["forget"] == forget)]
             for place, (_, method, query) in enumerate(models):
                 for number, data in enumerate(names):
@@ -288,10 +288,8 @@ def controls_figure(forgets: tuple[str, ...] = ("low", "high")) -> Figure:
                         ax.plot(row.auc, height, "o", **style)
             ax.axvline(0.5, color="0.5", linewidth=1)
             ax.set(xlim=(-0.03, 1.03), xticks=(0, 0.5, 1))
+            ax.set_title(f"{ATTACKS[attack]}, {forget} set", fontsize=10)
             ax.set_yticks(range(len(models)), [title for title, _, _ in models])
-        line[0].set_ylabel(f"{forget} set")
-    for ax, attack in zip(axes[0], MAIN_ATTACKS, strict=True):
-        ax.set_title(ATTACKS[attack].replace(", ", ",\n"))
     for ax in axes[-1]:
         ax.set_xlabel("AUC")
     axes[0, 0].invert_yaxis()
@@ -300,31 +298,35 @@ def controls_figure(forgets: tuple[str, ...] = ("low", "high")) -> Figure:
         plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle=style) for style in ("full", "none")
     ]
     labels = [GRAPHS[name] for name in names] + ["uniform", "matched"]
-    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    fig.legend(handles, labels, loc="outside lower center", ncols=4)
     return fig
 
 
 def ladder_figure(forget: str) -> Figure:
-    """AUC over the rungs of the attacker's knowledge, mean over graphs: attacks by kinds of negatives, a line per control."""
+    """AUC over the rungs of the attacker's knowledge, mean over graphs: attacks by kinds of negatives, a line per control.
+
+    Gold is a ring, since it lies on the original's weights nearly everywhere.
+    """
     table = controls_excess()
     table = table[(table["forget"] == forget) & table["attack"].isin(MAIN_ATTACKS)]
-    fig, axes = plt.subplots(2, len(MAIN_ATTACKS), figsize=(10, 5.4), sharey=True)
+    size = (8, 1 + 1.8 * len(MAIN_ATTACKS))
+    fig, axes = plt.subplots(len(MAIN_ATTACKS), 2, figsize=size, sharex=True, sharey=True)
     markers = {"gold": "o", "utu": "s", "untrained": "D", "memoriser": "^"}
-    for line, negatives in zip(axes, ("uniform", "matched"), strict=True):
-        for ax, attack in zip(line, MAIN_ATTACKS, strict=True):
+    ring = {"fillstyle": "none", "markersize": 10, "linestyle": ":", "zorder": 3}
+    for line, attack in zip(axes, MAIN_ATTACKS, strict=True):
+        for ax, negatives in zip(line, ("uniform", "matched"), strict=True):
             kind = "" if attack == "e_umia" else negatives
             part = table[(table["attack"] == attack) & (table["negatives"] == kind)]
             for colour, (method, marker) in zip(PALETTE, markers.items(), strict=False):
                 means = part[part["method"] == method].groupby("query")["auc"].mean().reindex(RUNGS).dropna()
                 places = [RUNGS.index(query) for query in means.index]
                 label = "Original's weights" if method == "utu" else TITLES[method]
-                ax.plot(places, means, marker, linestyle="-", color=colour, markersize=5, label=label)
+                style = {"linestyle": "-", "markersize": 5, **(ring if method == "gold" else {})}
+                ax.plot(places, means, marker, color=colour, label=label, **style)
             ax.axhline(0.5, color="0.5", linewidth=1)
-            ax.set_xticks(range(len(RUNGS)), RUNG_TITLES.values(), rotation=45)
-            ax.set_xlim(-0.3, len(RUNGS) - 0.7)
-            if negatives == "uniform":
-                ax.set_title(ATTACKS[attack].replace(", ", ",\n"))
-        line[0].set_ylabel(f"AUC, {negatives}")
+            ax.set_xticks(range(len(RUNGS)), RUNG_TITLES.values())
+            ax.set(xlim=(-0.3, len(RUNGS) - 0.7), title=f"{ATTACKS[attack]}, {kind or 'nodes'}")
+        line[0].set_ylabel("AUC")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return fig
 
@@ -337,9 +339,9 @@ def methods_figure() -> Figure:
     ]
     shown = ("gold", "utu", "memoriser", *METHODS)
     names = [name for name in GRAPHS if name in set(table["data"])]
-    fig, axes = plt.subplots(2, len(MAIN_ATTACKS), figsize=(10, 6.4), sharey=True, sharex="col")
-    for line, forget in zip(axes, ("low", "high"), strict=True):
-        for ax, attack in zip(line, MAIN_ATTACKS, strict=True):
+    fig, axes = plt.subplots(len(MAIN_ATTACKS), 2, figsize=(8.5, 12.5), sharey=True, sharex="row")
+    for line, attack in zip(axes, MAIN_ATTACKS, strict=True):
+        for ax, forget in zip(line, ("low", "high"), strict=True):
             part = table[(table["forget"] == forget) & (table["attack"] == attack)]
             for place, method in enumerate(shown):
                 for row in part[part["method"] == method].itertuples():
@@ -349,13 +351,12 @@ def methods_figure() -> Figure:
                     style = "none" if row.blind else "full"
                     ax.plot(row.excess, height, "o", color=PALETTE[number], markersize=4, fillstyle=style)
             ax.axvline(0, color="0.5", linewidth=1)
-            ax.xaxis.set_major_locator(MaxNLocator(3))
+            ax.xaxis.set_major_locator(MaxNLocator(5))
             ax.set_yticks(range(len(shown)), [TITLES[method] for method in shown])
-            if forget == "low":
-                ax.set_title(ATTACKS[attack].replace(", ", ",\n"))
-        line[0].set_ylabel(f"{forget} set")
+            ax.set_title(f"{ATTACKS[attack]}, {forget} set")
     axes[0, 0].invert_yaxis()
-    axes[-1, 2].set_xlabel("AUC above that of Gold, matched negatives")
+    for ax in axes[-1]:
+        ax.set_xlabel("AUC above that of Gold")
     handles = [plt.Line2D([], [], color=PALETTE[k], marker="o", linewidth=1.3) for k in range(len(names))]
     handles.append(plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle="none"))
     fig.legend(handles, [*(GRAPHS[name] for name in names), "blind"], loc="outside lower center", ncols=len(names) + 1)

@@ -1,10 +1,13 @@
 """The figures of chapter 14: fronts, low against high sets, critical differences."""
 
+from collections.abc import Mapping
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from lethe_lib.evaluation import Ranking
 from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
@@ -45,13 +48,20 @@ def distance_from_gold(board: pd.DataFrame) -> pd.Series:
     return board[[f"{name}_excess" for name in ATTACK_NAMES]].abs().max(axis=1)
 
 
-def fronts_figure(board: pd.DataFrame) -> Figure:
+def fronts_figure(board: pd.DataFrame, retrained: Mapping[str, float] | None = None) -> Figure:
     """Utility, leakage and cost two at a time, a point per method; the line joins the methods that no other beats, whose
     names stand above the panel.
 
-    Leakage is the distance from Gold; where residual memory is published, a further panel shows it.
+    Leakage is the distance from Gold; where residual memory is published, a further panel shows it. Axes are logarithmic
+    where all values are positive, that of residual memory apart.
+
+    Args:
+        board: from ``leaderboard``.
+        retrained: method -> share of its runs that trained again; those above one half are hollow and on no front.
     """
+    again = {name: share for name, share in (retrained or {}).items() if share > 0.5 and name in set(board["method"])}
     board = board[board["kind"] != "control"].assign(loss=-100 * board["change"], leak=distance_from_gold(board))
+    board["again"] = board["method"].isin(again)
     titles = {"share": "seconds over Gold's", "loss": "loss of accuracy, points", "leak": "distance from Gold, AUC"}
     panels = [("share", "loss"), ("share", "leak"), ("loss", "leak")]
     if board["residual"].notna().any():
@@ -61,26 +71,39 @@ def fronts_figure(board: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(lines, 2, figsize=(9.5, 0.5 + 3.9 * lines))
     for ax, (x, y) in zip(axes.flat, panels, strict=False):
         _front_panel(ax, board.dropna(subset=[x, y]), x, y)
-        ax.set(xlabel=titles[x], ylabel=titles[y], xscale="log" if x == "share" else "linear")
+        logarithmic = {name: name != "residual" and bool((board[name].dropna() > 0).all()) for name in (x, y)}
+        scales = {name: "log" if flag else "linear" for name, flag in logarithmic.items()}
+        ax.set(xlabel=titles[x], ylabel=titles[y], xscale=scales[x], yscale=scales[y])
+        for axis, name in ((ax.xaxis, x), (ax.yaxis, y)):
+            if name != "share" and logarithmic[name]:
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter("")
     for ax in axes.flat[len(panels) :]:
         ax.axis("off")
     handles = [plt.Line2D([], [], color=c, marker=m, linestyle="none", label=kind) for kind, (m, c) in KINDS.items()]
-    fig.legend(handles=handles, loc="outside lower center", ncols=3)
+    if again:
+        names = ", ".join(f"{TITLES[name]} in {100 * share:.0f} %" for name, share in again.items())
+        style = {"marker": "o", "linestyle": "none", "color": "0.3", "fillstyle": "none"}
+        handles.append(plt.Line2D([], [], label=f"trained again ({names} of runs)", **style))
+    fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
 
 
 def _front_panel(ax: Axes, part: pd.DataFrame, x: str, y: str) -> None:
     for kind, (marker, colour) in KINDS.items():
         own = part[part["kind"] == kind]
-        ax.plot(own[x], own[y], marker, color=colour, markersize=6)
+        for fill, points in (("full", own[~own["again"]]), ("none", own[own["again"]])):
+            ax.plot(points[x], points[y], marker, color=colour, markersize=6, fillstyle=fill)
+    part = part[~part["again"]]
     front = part[pareto_front(part[x].to_numpy(), part[y].to_numpy())].sort_values(x)
     ax.plot(front[x], front[y], color="0.5", linewidth=1, zorder=0, drawstyle="steps-post")
     for number, row in enumerate(front.to_dict("records"), 1):
-        ax.annotate(str(number), (row[x], row[y]), (-3, 7), textcoords="offset points", fontsize=9)
+        ax.annotate(str(number), (row[x], row[y]), (-9, -11), textcoords="offset points", fontsize=9)
     names = [f"{number} {TITLES.get(name, name)}" for number, name in enumerate(front["method"], 1)]
     lines = [", ".join(names[first : first + 3]) for first in range(0, len(names), 3)]
     ax.set_title("\n".join(lines), fontsize=9)
-    ax.margins(0.1)
+    ax.margins(0.12)
 
 
 def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
@@ -91,8 +114,8 @@ def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
     part = excess[(excess["preset"] == preset) & (excess["backbone"] == "gcn") & excess["forget"].isin(["low", "high"])]
     kinds = part["method"].map(lambda name: UNLEARNERS[name].kind)
     graphs = [name for name in GRAPH_TITLES if name in set(part["data"])]
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.9), sharey=True)
-    for ax, attack in zip(axes, ATTACK_NAMES, strict=True):
+    fig, axes = plt.subplots(2, 2, figsize=(9, 7.2), sharey=True)
+    for ax, attack in zip(axes.flat, ATTACK_NAMES, strict=False):
         for colour, forget, shift in ((PALETTE[1], "low", -0.17), (PALETTE[0], "high", 0.17)):
             cell = part[(part["attack"] == attack) & (part["forget"] == forget)]
             for place, data in enumerate(graphs):
@@ -105,7 +128,8 @@ def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
         ax.axhline(0.5, color="0.5", linewidth=1)
         ax.set_title(ATTACK_TITLES[attack])
         ax.set_xticks(range(len(graphs)), [GRAPH_TITLES[name] for name in graphs], rotation=45, ha="right")
-    axes[0].set_ylabel("AUC")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("AUC")
     handles = [
         plt.Line2D([], [], color=PALETTE[1], linewidth=6, alpha=0.45, label="methods, low set"),
         plt.Line2D([], [], color=PALETTE[0], linewidth=6, alpha=0.45, label="methods, high set"),
@@ -114,7 +138,8 @@ def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
             for name, style in CONTROL_MARKS.items()
         ),
     ]
-    fig.legend(handles=handles, loc="outside lower center", ncols=5)
+    axes[1, 1].axis("off")
+    axes[1, 1].legend(handles=handles, loc="center")
     return fig
 
 

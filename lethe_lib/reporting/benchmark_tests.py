@@ -49,6 +49,22 @@ def methods_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corre
     return table
 
 
+def told_apart(table: pd.DataFrame, level: float = 0.05) -> str:
+    """The methods that a test tells apart from Gold after correction, with their side, as part of a sentence.
+
+    Args:
+        table: from :func:`methods_against_gold`. level: of the corrected p-value.
+
+    Example:
+        ``1 (UtU below)``
+    """
+    told = table[table["p_holm"] < level]
+    names = [
+        f"{TITLES.get(row.method, row.method)} {'above' if row.excess > 0 else 'below'}" for row in told.itertuples()
+    ]
+    return f"{len(told)} ({'; '.join(names)})" if names else "0"
+
+
 def controls_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corrected") -> pd.DataFrame:
     """The controls as :func:`methods_against_gold` has the methods: what the numbers look like where the answer is known.
 

@@ -4,6 +4,7 @@ The records that the benchmark reads hold LinkTeller, Link Stealing and E-UMIA a
 negatives); those of ``attack_controls`` hold every attack with matched negatives too.
 """
 
+import numpy as np
 import pandas as pd
 
 from lethe_lib.errors import InputError
@@ -18,6 +19,7 @@ from lethe_lib.reporting.attack_controls import (
 )
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.families import prediction_interval, seeds_interval
+from lethe_lib.reporting.leaderboard import BACKBONE_TITLES
 from lethe_lib.study import load_records
 from lethe_lib.study.benchmark import benchmark_excess, benchmark_records, on_main_backbone
 from lethe_lib.unlearning import UNLEARNERS
@@ -80,17 +82,21 @@ def check_e_umia_band() -> Finding:
     outside = (algorithms["high"] < BAND[0]) | (algorithms["low"] > BAND[1])
     verdict = "holds" if inside.all() else "fails" if outside.any() else "inconclusive"
     untrained = cells[cells["method"] == "untrained"]["accuracy"]
+    beyond = np.maximum(BAND[0] - algorithms["accuracy"], algorithms["accuracy"] - BAND[1])
+    worst = algorithms.loc[beyond.idxmax()]
+    known = bool(np.isfinite([worst["low"], worst["high"]]).all())
     detail = (
         f"{int(inside.sum())} of {len(algorithms)} cells of {algorithms['method'].nunique()} methods lie in the band; "
-        f"accuracies run from "
+        f"furthest out, or nearest to its ends, is {TITLES.get(worst['method'], worst['method'])} on "
+        f"{graph_title(worst['data'])}, {worst['forget']} set; accuracies run from "
         f"{algorithms['accuracy'].min():.3f} to {algorithms['accuracy'].max():.3f}, AUCs of the same scores from "
         f"{algorithms['area'].min():.3f} to {algorithms['area'].max():.3f}; Untrained, which never saw a label, from "
         f"{untrained.min():.3f} to {untrained.max():.3f}. The score compares the losses of trained and test nodes and "
         f"reads no "
         f"edge.{without_records(cells['method'])}"
     )
-    extremes = (float(algorithms["accuracy"].min()), float(algorithms["accuracy"].max()))
-    return Finding(verdict, float(inside.mean()), extremes, detail)
+    interval = (float(worst["low"]), float(worst["high"])) if known else None
+    return Finding(verdict, float(worst["accuracy"]), interval, detail)
 
 
 def stealing_spread() -> pd.DataFrame:
@@ -189,7 +195,7 @@ def check_low_above_high() -> Finding:
         f"({len(table)} cells of {table['method'].nunique()} methods in all), in the mean on {positive} of {count} graphs: a "
         f"sign test over graphs gives p = {p_graphs:.3f}, since the cells of one graph share two forget sets. The "
         f"untrained model has nearly the same difference: the median cell lies within {apart.median():.4f} of it, the "
-        f"furthest, {TITLES.get(furthest['method'], furthest['method'])} under {furthest['backbone']} on "
+        f"furthest, {TITLES.get(furthest['method'], furthest['method'])} under {BACKBONE_TITLES[furthest['backbone']]} on "
         f"{graph_title(furthest['data'])}, within {apart.max():.3f}."
     )
     return Finding(
@@ -405,11 +411,12 @@ CLAIMS = (
         id="L04",
         sentence="E-UMIA stays between .48 and .53 for all algorithms.",
         source=SOURCE,
-        estimand="Share of the cells (graph, low or high set, method) whose accuracy of E-UMIA, the printed metric, "
-        "averaged over "
-        "seeds, lies in the band; the interval is the range of accuracies. All published runs of the benchmark's cells on "
-        "Photo, Computers and DBLP, GCN, preset published, that did not collapse; generic and graph-native methods, Gold and "
-        "UtU among them. The set of runs was widened after a first look: the graph-native methods had been left out.",
+        estimand="Accuracy of E-UMIA, the printed metric, averaged over seeds, in every cell (graph, low or high set, method); "
+        "the effect is that of the cell furthest out of the band, or nearest to its ends, with its 95 % interval over seeds. "
+        "All published runs of the benchmark's cells on Photo, Computers and DBLP, GCN, preset published, that did not "
+        "collapse; generic and graph-native methods, Gold and UtU among them. The set of runs was widened after a first look: "
+        "the graph-native methods had been left out; and the effect had been the share of cells in the band, beside a range of "
+        "accuracies.",
         threshold="Holds if every cell lies in the band, fails if the 95 % interval over seeds of some cell lies "
         "outside it.",
         chapter=CHAPTER,

@@ -59,14 +59,14 @@ def check_accuracy_kept() -> Finding:
     detail = (
         f"{told[0].upper()}{told[1:]}; {int((every['broken'] > 0).sum())} cells with a collapsed run are left out. "
         f"{cells['method'].nunique()} methods on {cells['data'].nunique()} graphs. The mean "
-        f"change exceeds two points in {int((cells['change'].abs() > LIMIT).sum())} cells, most in {_name(largest)}. "
-        + ("No cell lies" if beyond.empty else f"{', '.join(_name(row) for _, row in beyond.iterrows())} lies")
+        f"change exceeds two points in {int((cells['change'].abs() > LIMIT).sum())} cells, most in {cell_name(largest)}. "
+        + ("No cell lies" if beyond.empty else f"{', '.join(cell_name(row) for _, row in beyond.iterrows())} lies")
         + " wholly beyond."
     )
     return Finding(verdict, float(decisive["change"]), (float(decisive["low"]), float(decisive["high"])), detail)
 
 
-def _name(cell: pd.Series) -> str:
+def cell_name(cell: pd.Series) -> str:
     """A cell and its mean change in words."""
     place = f"{GRAPH_TITLES.get(cell['data'], cell['data'])}, {cell['forget']}, {cell['preset']}"
     return f"{TITLES[cell['method']]} ({place}: {as_points(cell['change'])} points)"

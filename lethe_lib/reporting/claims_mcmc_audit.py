@@ -88,13 +88,17 @@ def check_recovery() -> Finding:
     bits = {name: part[part["part"] == "noisy bit"]["share"] for name, part in (("region", cells), ("corner", corner))}
     refuted = int((ranks["p_value"] * len(ranks) < LEVEL).sum())
     model = deciding[deciding["part"] == "model"]["share"]
+    most, learnt_most = (part[part["part"] == "noisy bit"]["runs"].max() for part in (cells, deciding))
+    reach = f"up to {most} runs" + (
+        f" (the learnt strength was run with at most {learnt_most})" if learnt_most < most else ""
+    )
     detail = (
         f"The computation is right: ranks are uniform for {len(ranks) - refuted} of {len(ranks)} combinations of method and "
         f"strength, and on counts from its own model the intervals cover {as_text(model.min(), 2)} to "
         f"{as_text(model.max(), 2)}. But the model takes an attack for a random one: for the best attack on a noisy bit they "
         f"cover as little as "
         f"{as_text(worst['share'], 2)} with {worst['runs']} runs and flip probability {worst['flip']:g}; with the strength "
-        f"fixed at 0, as little as {as_text(np.min(bits['region']), 2)} with more runs. The corner posterior covers "
+        f"fixed at 0, as little as {as_text(np.min(bits['region']), 2)} with {reach}. The corner posterior covers "
         f"{as_text(bits['corner'].min(), 2)} to {as_text(bits['corner'].max(), 2)} there."
     )
     interval = (float(worst["low"]), float(worst["high"]))

@@ -235,8 +235,11 @@ def excess_figure(methods: tuple[str, ...], preset: str, study: str = STUDY, bac
 def excess_sentence(methods: tuple[str, ...], preset: str, study: str = STUDY, backbone: str = "gcn") -> str:
     """How many cells of the methods lie above or below Gold with their whole interval, as part of a sentence.
 
+    ``by chance`` is the number of cells of an attack that 95 % intervals leave outside where no method differs from Gold.
+
     Example:
-        ``LinkTeller 1 above and 0 below, Link Stealing 3 above and 12 below, E-UMIA 0 above and 2 below, of 40 cells``.
+        ``LinkTeller 1 above and 0 below, Link Stealing 3 above and 12 below, E-UMIA 0 above and 2 below, each of 40 cells
+        (by chance 2)``.
     """
     excess = excess_cells(study=study)
     excess = excess[(excess["backbone"] == backbone) & (excess["preset"] == preset) & excess["method"].isin(methods)]
@@ -245,7 +248,8 @@ def excess_sentence(methods: tuple[str, ...], preset: str, study: str = STUDY, b
         part = excess[excess["attack"] == name]
         above, below = int((part["excess_low"] > 0).sum()), int((part["excess_high"] < 0).sum())
         words.append(f"{title} {above} above and {below} below")
-    return f"{', '.join(words)}, of {len(excess) // len(ATTACK_TITLES)} cells"
+    cells = len(excess) // len(ATTACK_TITLES)
+    return f"{', '.join(words)}, each of {cells} cells (by chance {0.05 * cells:g})"
 
 
 def backbones_table(methods: tuple[str, ...]) -> pd.DataFrame:
@@ -410,9 +414,9 @@ def search_figure(methods: tuple[str, ...]) -> Figure:
     admissible.
     """
     table = search(methods)
-    columns = min(3, len(methods))
+    columns = min(2, len(methods))
     lines = -(-len(methods) // columns)
-    fig, axes = plt.subplots(lines, columns, figsize=(3.1 * columns, 0.4 + 2.7 * lines), squeeze=False)
+    fig, axes = plt.subplots(lines, columns, figsize=(3.5 * columns, 0.4 + 2.6 * lines), squeeze=False)
     for ax, method in zip(axes.flat, methods, strict=False):
         tried = table[table["method"] == method]
         aim = "gap" if UNLEARNERS[method].uses_forget_samples else "weight_change"

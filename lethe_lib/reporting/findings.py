@@ -16,8 +16,9 @@ from lethe_lib.errors import InputError
 from lethe_lib.paths import repository
 from lethe_lib.reporting.claims import CLAIMS
 from lethe_lib.reporting.claims_accuracy_is_blind import accuracy_changes
-from lethe_lib.reporting.families import TITLES
+from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
 from lethe_lib.reporting.glue import as_text, interval_text
+from lethe_lib.reporting.leaderboard import blindness, retrained_runs
 from lethe_lib.reporting.style import PALETTE, use_style
 from lethe_lib.study.benchmark import (
     benchmark_excess,
@@ -114,14 +115,25 @@ def _benchmark(records: pd.DataFrame, excess: pd.DataFrame, memory: pd.DataFrame
     board = leaderboard(records, excess, memory)
     methods = board[board["kind"] != "control"]
     cells = excess[(excess["preset"] == "corrected") & excess["method"].isin(methods["method"])]
-    above = 100 * (cells["excess_low"] > 0).mean()
+    blind = blindness()["is_blind"]
+    sides = [
+        f"{ATTACK_TITLES[name]} finds {(part['excess_low'] > 0).sum():,} of {len(part):,} comparisons with Gold (method, cell) "
+        f"above it with the whole interval and {(part['excess_high'] < 0).sum():,} below"
+        for name, part in cells.groupby("attack", sort=False)
+        if not blind[name]
+    ]
+    unseeing = " and ".join(ATTACK_TITLES[name] for name in blind.index[blind]) or "none"
     working = methods[methods["method"] != "utu"]
     worst, more = working.loc[working["change"].idxmin()], int((working["share"] > 1).sum())
+    again = retrained_runs(records, methods)
+    often = [TITLES[name] for name in again.index[again["share"] > 0.5]]
+    others = f"; {' and '.join(often)} trained again in most runs, which is retraining" if often else ""
+    cost, change = 100 * working["share"].median(), 100 * working["change"].median()
     return (
-        f"**Unlearning.** {len(methods)} methods, {len(cells):,} comparisons with Gold (method, cell, attack): in {above:.0f} % "
-        f"the whole interval lies above it. The median cost is {100 * working['share'].median():.0f} % of retraining; "
-        f"{more} methods cost more. Accuracy changes by {100 * working['change'].median():+.1f} points "
-        f"in the median and by {100 * worst['change']:+.1f} at worst ({TITLES[worst['method']]})."
+        f"**Unlearning.** {len(methods)} methods. {'; '.join(sides)}: either side tells the model from a retrained one. Blind to "
+        f"planted memory in most settings: {unseeing}. The median cost is {cost:.0f} % of retraining; "
+        f"{more} {'method costs' if more == 1 else 'methods cost'} more{others}. Accuracy changes by {change:+.1f} points in the "
+        f"median and by {100 * worst['change']:+.1f} at worst ({TITLES[worst['method']]})."
     )
 
 
@@ -135,7 +147,8 @@ def _memory(memory: pd.DataFrame) -> str:
     )
     return (
         "**Memory.** In the randomised edge audit (Cora, low-centrality edges) unlinking leaves memory. Of "
-        f"{len(own)} methods {gone} remove more than half of it with their whole interval; least is left by "
+        f"{len(own)} methods {gone} remove{'s' if gone == 1 else ''} more than half of it with the whole interval; "
+        f"least is left by "
         f"{TITLES[best['method']]}: {best['residual']:.2f} {left} of it."
     )
 

@@ -195,7 +195,7 @@ def path_figure(runs: Mapping[str, Followed], case: Case) -> Figure:
     Args:
         runs: title -> followed run. case: the request that all of them answer.
     """
-    fig, axes = plt.subplots(2, 3, figsize=(9, 5.2))
+    fig, axes = plt.subplots(3, 2, figsize=(7, 7.5))
     panels = dict(zip(MEASURES, axes.flat, strict=False))
     for (name, run), colour, marker in zip(runs.items(), PALETTE, MARKERS, strict=False):
         every = max(1, len(run.path) // 8)
@@ -238,22 +238,22 @@ def sweep(
 
 
 def sweep_figure(sweeps: Mapping[str, tuple[str, pd.DataFrame]], case: Case) -> Figure:
-    """One row of panels per sweep: forget loss, retain loss, validation accuracy and distance to Gold.
+    """One row of panels per sweep: forget loss, validation accuracy and distance to Gold.
 
     Args:
         sweeps: title -> (label of the axis, table from :func:`sweep`). Positive values that span more than a factor of
             20 stand on a logarithmic axis.
         case: the request that all of them answer.
     """
-    shown = [measure for measure in MEASURES if measure != "weight_change"]
-    fig, axes = plt.subplots(len(sweeps), 4, figsize=(9, 0.4 + 1.8 * len(sweeps)), squeeze=False)
+    shown = ("forget_loss", "accuracy_val", "distance")  # as many as stay readable on a small screen
+    fig, axes = plt.subplots(len(sweeps), 3, figsize=(7, 0.4 + 1.9 * len(sweeps)), squeeze=False)
     for line, (title, (label, table)) in zip(axes, sweeps.items(), strict=True):
         panels = dict(zip(shown, line, strict=True))
         _draw_lines(panels, table, "value")
         for measure, ax in panels.items():
             ax.set(xlabel=label, xscale=_scale(table["value"]))
             mark_levels(ax, measure, case)
-        line[0].set_ylabel(title)
+        line[0].set_ylabel(title, weight="bold")
         if table["form"].nunique() > 1:
             line[1].legend(handles=line[1].get_lines()[: table["form"].nunique()], fontsize=6)
     for measure, ax in zip(shown, axes[0], strict=True):
@@ -269,7 +269,7 @@ def dose_figure(table: pd.DataFrame, label: str, case: Case, against: str = "val
         case: the request. against: ``value``, or ``weight_change`` to put that on the axis, with no panel of its own.
     """
     shown = [measure for measure in MEASURES if measure != against]
-    shape, size = ((2, 3), (9, 5.2)) if len(shown) == 5 else ((1, 4), (9, 2.8))
+    shape, size = ((3, 2), (7, 7.5)) if len(shown) == 5 else ((2, 2), (7, 5.6))
     fig, axes = plt.subplots(*shape, figsize=size)
     panels = dict(zip(shown, axes.flat, strict=False))
     _draw_lines(panels, table, against)
@@ -281,7 +281,7 @@ def dose_figure(table: pd.DataFrame, label: str, case: Case, against: str = "val
         axes.flat[-1].axis("off")
         axes.flat[-1].legend(*handles, loc="center", fontsize=8)
     else:
-        fig.legend(*handles, loc="outside lower center", ncols=4)
+        fig.legend(*handles, loc="outside lower center", ncols=2)
     return fig
 
 

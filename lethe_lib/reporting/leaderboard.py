@@ -111,7 +111,7 @@ def leaderboard_table(
 
     Args:
         board: the numbers. Columns of attacks are sorted by the distance from Gold, as neither side of it is good.
-        certificates: method -> what is certified of its release, from :func:`certificates_of`.
+        certificates: method -> what is certified of its release, from :func:`with_retrainings`.
         caption: of the table.
         blind: from :func:`blindness`; the columns of attacks that are blind then say so.
     """
@@ -161,8 +161,38 @@ def certificates_of(methods: Sequence[str], data, models: Mapping[str, object], 
         elif certificate.status == "valid":
             found[name] = f"epsilon {certificate.epsilon:g}, delta {certificate.delta:.2g}"
         else:
-            found[name] = certificate.status.replace("_", " ")
+            found[name] = certificate.status.replace("_retrained", "").replace("_", " ")
     return found
+
+
+def trained_again(records: pd.DataFrame) -> pd.Series:
+    """Which runs trained again because the budget of their certificate was spent: what they release is a Gold."""
+    return records.reindex(columns=["certificate_retrainings"])["certificate_retrainings"] > 0
+
+
+def retrained_runs(records: pd.DataFrame, board: pd.DataFrame, preset: str = "corrected") -> pd.DataFrame:
+    """How many of the runs behind a leaderboard trained again.
+
+    Args:
+        records: from ``benchmark_records``. board: from ``leaderboard``, of the same ``preset``.
+
+    Returns:
+        indexed by method, those with such a run alone: ``again`` of ``runs``, and their ``share``.
+    """
+    runs = records[(records["preset"] == preset) & records["forget"].isin(["low", "high"])]
+    runs = runs.merge(board[["method", "backbone"]])
+    found = trained_again(runs).groupby(runs["method"]).agg(again="sum", runs="size")
+    return found[found["again"] > 0].assign(share=lambda table: table["again"] / table["runs"])
+
+
+def with_retrainings(certificates: Mapping[str, str], again: pd.DataFrame) -> dict[str, str]:
+    """Certificates as the tables show them: those of methods in :func:`retrained_runs` say how often they trained again."""
+    return {
+        name: f"{text}; trained again in {again.loc[name, 'again']} of {again.loc[name, 'runs']} runs"
+        if name in again.index
+        else text
+        for name, text in certificates.items()
+    }
 
 
 class MethodCards:
@@ -171,14 +201,14 @@ class MethodCards:
     Args:
         board: from :func:`lethe_lib.study.benchmark.leaderboard`.
         failures: from :func:`lethe_lib.study.benchmark.not_ok`.
-        certificates: from :func:`certificates_of`.
+        certificates: from :func:`with_retrainings`.
     """
 
     def __init__(self, board: pd.DataFrame, failures: pd.DataFrame, certificates: Mapping[str, str]):
         self.cards = [_card(row, failures, certificates) for row in board.to_dict("records")]
 
     def _repr_html_(self) -> str:
-        grid = "display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 0.8rem"
+        grid = "display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: 0.8rem"
         box = "border: 1px solid #8888; border-radius: 0.4rem; padding: 0.6rem 0.8rem; font-size: 0.85em"
         line = "display: flex; justify-content: space-between; gap: 0.6rem"
         cards = []
@@ -220,18 +250,20 @@ def _card(row: dict, failures: pd.DataFrame, certificates: Mapping[str, str]) ->
 
 def interval_cells(table: pd.DataFrame, column: str, scale: float, digits: int, signed: bool = True) -> list[str]:
     """A column with the ends of its interval as text; empty where there is no value, alone where there is no interval."""
-    sign, cells = "+" if signed else "", []
+    cells = []
     for value, low, high in table[[column, f"{column}_low", f"{column}_high"]].itertuples(index=False, name=None):
         if pd.isna(value):
             cells.append("")
             continue
-        ends = (
-            f" [{scale * low:{sign}.{digits}f}, {scale * high:{sign}.{digits}f}]"
-            if np.isfinite([low, high]).all()
-            else ""
-        )
-        cells.append(f"{scale * value:{sign}.{digits}f}{ends}")
+        text, *ends = (_fixed(scale * number, digits, signed) for number in (value, low, high))
+        cells.append(f"{text} [{ends[0]}, {ends[1]}]" if np.isfinite([low, high]).all() else text)
     return cells
+
+
+def _fixed(value: float, digits: int, signed: bool) -> str:
+    """Fixed decimals, with a sign if asked for; what rounds to zero has none."""
+    text = f"{value:{'+' if signed else ''}.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text
 
 
 def _number(value: float, digits: int) -> str:

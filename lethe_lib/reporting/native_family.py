@@ -10,9 +10,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lethe_lib.reporting.families import GRAPHS, NATIVE, TITLES, as_points, family_records, seeds_interval
+from lethe_lib.reporting.families import (
+    ATTACK_TITLES,
+    GRAPHS,
+    NATIVE,
+    TITLES,
+    as_points,
+    family_records,
+    outcomes,
+    seeds_interval,
+)
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.study import load_records
 from lethe_lib.unlearning import UNLEARNERS
@@ -33,6 +43,19 @@ STYLES = {
 
 PRINTED_COLLAPSE = {"photo": 0.346, "computers": 0.379}
 """Test accuracy of GNNDelete as the benchmark prints it: GCN, high set, one seed."""
+
+
+def beside_gold(methods: tuple[str, ...], backbone: str = "gcn") -> pd.DataFrame:
+    """The table ``outcomes`` of the graph-native methods, as narrow as a page.
+
+    Returns:
+        its rows without times, which another study measures beside Gold, and without the spread over seeds, which the
+        figures draw; an attack's column, headed by the attack alone, holds the cells above/below Gold.
+    """
+    table = outcomes(methods, NATIVE, backbone)
+    attacks = {f"{title} above/below": title for title in ATTACK_TITLES.values()}
+    kept = ["method", "preset", "accuracy, points", "worst cell", "collapsed", *attacks]
+    return table[kept].rename(columns=attacks)
 
 
 # Certificates
@@ -69,8 +92,8 @@ def bound_figure(steps: pd.DataFrame) -> Figure:
     """
     shown = steps[steps["method"].isin(CERTIFIED) & ~steps["single"]]
     graphs = [name for name in GRAPHS if name in set(shown["data"])]
-    fig, axes = plt.subplots(1, len(graphs), figsize=(max(7.5, 3.1 * len(graphs)), 4.6), sharey=True, squeeze=False)
-    for ax, data in zip(axes[0], graphs, strict=True):
+    fig, axes = _panels(len(graphs), height=3.2)
+    for ax, data in zip(axes, graphs, strict=True):
         for line, part in shown[shown["data"] == data].groupby("line"):
             colour, marker = STYLES[line]
             means = geometric_means(part, ("residual_budgets", "bound_budgets"))
@@ -79,19 +102,40 @@ def bound_figure(steps: pd.DataFrame) -> Figure:
                 means.index, means["bound_budgets"], "--", marker=marker, color=colour, markersize=4, fillstyle="none"
             )
         ax.axhline(1, color="0.3", linewidth=1)
-        ax.set(xscale="log", yscale="log", title=GRAPHS[data], xlabel="edges removed at once")
-    axes[0, 0].set_ylabel("in budgets of (1, 1e-4)")
+        ax.set(xscale="log", yscale="log", title=GRAPHS[data])
+    _label(axes, "edges removed at once", "in budgets of (1, 1e-4)")
     found = _labelled(axes)
     found["exact residual"] = plt.Line2D([], [], color="0.3")
     found["bound"] = plt.Line2D([], [], color="0.3", linestyle="--")
-    fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=3)
+    fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=2)
     return fig
 
 
-def _labelled(axes: np.ndarray) -> dict[str, Artist]:
+def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of ``count`` panels with a common vertical axis, two to a line so that labels stay readable on a phone.
+
+    Args:
+        height: of a line, in inches.
+    """
+    lines = -(-count // 2)
+    fig, axes = plt.subplots(lines, min(count, 2), figsize=(7.5, 1.4 + height * lines), sharey=True, squeeze=False)
+    for ax in axes.flat[count:]:
+        ax.remove()
+    return fig, list(axes.flat[:count])
+
+
+def _label(axes: list[Axes], x: str, y: str) -> None:
+    """Names of the axes, at the lowest panel of either column and at the left ones."""
+    for ax in axes[-2:]:
+        ax.set_xlabel(x)
+    for ax in axes[::2]:
+        ax.set_ylabel(y)
+
+
+def _labelled(axes: list[Axes]) -> dict[str, Artist]:
     """Label -> line or area, over all panels, each label once."""
     found = {}
-    for ax in axes.flat:
+    for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     return found
@@ -111,8 +155,8 @@ def time_figure(steps: pd.DataFrame) -> Figure:
     """
     shown = steps[~steps["single"] & (steps["line"] != "CEU, old Hessian")]
     graphs = [name for name in GRAPHS if name in set(shown["data"])]
-    fig, axes = plt.subplots(1, len(graphs), figsize=(max(7.5, 3.1 * len(graphs)), 4.4), sharey=True, squeeze=False)
-    for ax, data in zip(axes[0], graphs, strict=True):
+    fig, axes = _panels(len(graphs), height=2.9)
+    for ax, data in zip(axes, graphs, strict=True):
         for line, part in shown[shown["data"] == data].groupby("line"):
             colour, marker = STYLES[line]
             means = geometric_means(part, ("ratio",))["ratio"]
@@ -120,11 +164,11 @@ def time_figure(steps: pd.DataFrame) -> Figure:
             again = part.groupby("edges")["exhausted"].mean() > 0.5
             ax.plot(means.index[again], means[again], "x", color="black", markersize=7)
         ax.axhline(1, color="0.3", linewidth=1)
-        ax.set(xscale="log", yscale="log", title=GRAPHS[data], xlabel="edges removed at once")
-    axes[0, 0].set_ylabel("seconds over Gold's")
+        ax.set(xscale="log", yscale="log", title=GRAPHS[data])
+    _label(axes, "edges removed at once", "seconds over Gold's")
     found = _labelled(axes)
     found["with a retraining"] = plt.Line2D([], [], color="black", marker="x", linestyle="")
-    fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=3)
+    fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=2)
     return fig
 
 
@@ -141,7 +185,7 @@ def noise_figure(steps: pd.DataFrame, where: str = "published") -> Figure:
     accuracies = accuracies[accuracies["ridge"].isna()]
     steps = steps[steps["ridge"].isna() & ~steps["single"] & steps["new_hessian"]]
     graphs = [name for name in GRAPHS if name in set(accuracies["data"])]
-    fig, axes = plt.subplots(1, 4, figsize=(10, 3.8), sharey=True)
+    fig, axes = _panels(4, height=2.5)
     for ax, method in zip(axes, (*CERTIFIED, "idea"), strict=True):
         for number, data in enumerate(graphs):
             colour = PALETTE[list(GRAPHS).index(data)]
@@ -153,14 +197,15 @@ def noise_figure(steps: pd.DataFrame, where: str = "published") -> Figure:
             level = 0.02 + 0.05 * number
             ax.plot(needed.iloc[0], level, "|", color=colour, markersize=10, markeredgewidth=2)
             ax.plot(needed.iloc[-1], level, ">", color=colour, markersize=6)
-        ax.set(xscale="log", title=TITLES[method], xlabel="noise")
-    axes[0].set(ylabel="test accuracy", ylim=(0, 1))
+        ax.set(xscale="log", title=TITLES[method])
+    axes[0].set_ylim(0, 1)
+    _label(axes, "noise", "test accuracy")
     handles, labels = axes[0].get_legend_handles_labels()
     handles += [
         plt.Line2D([], [], color="0.3", marker="|", linestyle="", markersize=10, markeredgewidth=2),
         plt.Line2D([], [], color="0.3", marker=">", linestyle=""),
     ]
-    fig.legend(handles, [*labels, "needed for 1 edge", "needed for 5 %"], loc="outside lower center", ncols=5)
+    fig.legend(handles, [*labels, "needed for 1 edge", "needed for 5 %"], loc="outside lower center", ncols=4)
     return fig
 
 
@@ -172,8 +217,8 @@ def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated:
 
     Returns:
         ``needed, 1 edge``; ``needed, 5 %``; ``borne``, the largest noise tried whose mean accuracy lies at most
-        ``tolerated`` below that of the smallest, NaN where none was tried; ``largest request``, the largest one that the
-        method's noise carries; ``accuracy at 5 %, %`` under that noise, of what the step releases.
+        ``tolerated`` below that of the smallest, NaN where none was tried; ``largest request``, the number of edges
+        in the largest one that the method's noise carries, of those in the whole one.
     """
     accuracies = load_records(f"{REQUESTS}_noise", where)
     steps = steps[steps["new_hessian"] & ~steps["single"]]
@@ -194,8 +239,7 @@ def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated:
                 "needed, 1 edge": needed.iloc[0],
                 "needed, 5 %": needed.iloc[-1],
                 "borne": borne,
-                "accuracy at 5 %, %": 100 * float(part.loc[part["edges"] == part["edges"].max(), "accuracy"].mean()),
-                "largest request": f"{carried.max()} of {needed.index.max()} edges" if len(carried) else "none",
+                "largest request": f"{carried.max()} of {needed.index.max()}" if len(carried) else "none",
             }
         )
     return pd.DataFrame(rows)
@@ -313,14 +357,15 @@ def chosen_settings(config_json: str) -> dict[str, object]:
 
 
 def collapse_figure(records: pd.DataFrame) -> Figure:
-    """Test accuracy against epochs, panels graphs by presets; UtU grey, the printed number dotted.
+    """Test accuracy against epochs, a line of panels a graph, a column a preset; UtU grey, the printed number dotted.
 
     Args:
         records: from :func:`collapse_records`.
     """
     graphs = [name for name in GRAPHS if name in set(records["data"])]
-    fig, axes = plt.subplots(2, len(graphs), figsize=(2.5 * len(graphs), 5.6), sharex=True, sharey=True, squeeze=False)
-    for line, preset in zip(axes, ("published", "corrected"), strict=True):
+    figsize = (7.0, 1.2 + 1.9 * len(graphs))
+    fig, axes = plt.subplots(len(graphs), 2, figsize=figsize, sharex=True, sharey=True, squeeze=False)
+    for line, preset in zip(axes.T, ("published", "corrected"), strict=True):
         for ax, data in zip(line, graphs, strict=True):
             part = records[(records["data"] == data) & (records["preset"] == preset)]
             ax.axhspan(part["unlinked"].min() - 0.004, part["unlinked"].max() + 0.004, color="0.75", label="UtU")
@@ -334,11 +379,8 @@ def collapse_figure(records: pd.DataFrame) -> Figure:
             if preset == "published" and data in PRINTED_COLLAPSE:
                 ax.axhline(PRINTED_COLLAPSE[data], color="0.2", linestyle=":", label="printed")
             ax.set(title=f"{GRAPHS[data]}, {preset}", xscale="log", ylim=(0, 1))
-    for ax in axes[-1]:
-        ax.set_xlabel("epochs")
-    for line in axes:
-        line[0].set_ylabel("test accuracy")
-    found = _labelled(axes)
+    _label(list(axes.flat), "epochs", "test accuracy")
+    found = _labelled(list(axes.flat))
     fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=4)
     return fig
 

@@ -1,6 +1,5 @@
 """Small tables that screen readers can follow: a caption, header cells with a scope, the same bytes each time."""
 
-from collections.abc import Mapping
 from html import escape
 from numbers import Real
 
@@ -9,7 +8,7 @@ from IPython.display import display
 
 from lethe_lib.bmp import FORMS
 from lethe_lib.errors import InputError
-from lethe_lib.reporting.claims import CLAIMS, Finding
+from lethe_lib.reporting.claims import CLAIMS, Claim, Finding
 from lethe_lib.reporting.glue import as_text, glue_claim, interval_text
 
 MOST_ROWS = 20
@@ -41,7 +40,7 @@ class Table:
             for first, *rest in self.rows
         )
         return (
-            f'<table class="table"><caption>{escape(self.caption)}</caption>'
+            f'<table class="table"><caption><span>{escape(self.caption)}</span></caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
@@ -63,42 +62,20 @@ def show_table(frame: pd.DataFrame, caption: str, digits: int = 3) -> None:
     display(Table(frame, caption, digits))
 
 
-def claims_table(findings: Mapping[str, Finding]) -> pd.DataFrame:
-    """One row per claim with its statement, what was measured and the verdict.
-
-    Args:
-        findings: claim id -> finding, in the order in which to list them.
+def claim_table(claim: Claim, finding: Finding) -> pd.DataFrame:
+    """What one claim states, how it is judged, and what was found, one row each: narrow enough for a phone.
 
     Returns:
-        a data frame with the columns Claim, Statement, Effect, Interval, Verdict, What was found, and, when a finding
-        has them, the verdicts under the ratio and the odds form.
-
-    Raises:
-        InputError: for an id that no claim has.
+        a data frame with two columns, whose names are the id and the statement of the claim; rows Verdict (under the ratio
+        and the odds form as well, where the finding has them), Effect, Interval, What was found, Estimand, Threshold, those
+        that are empty left out.
     """
-    rows = []
-    for name, finding in findings.items():
-        row = {
-            "Claim": name,
-            "Statement": CLAIMS[name].sentence,
-            "Effect": "" if finding.effect is None else as_text(finding.effect),
-            "Interval": "" if finding.interval is None else interval_text(finding.interval),
-            "Verdict": finding.verdict,
-        }
-        if any(other.by_form for other in findings.values()):
-            row |= {f"{form.capitalize()} form": (finding.by_form or {}).get(form, "") for form in FORMS}
-        rows.append(row | {"What was found": finding.detail})
-    return pd.DataFrame(rows)
-
-
-def show_claims(findings: Mapping[str, Finding], caption: str = "Claims, what was measured, and our verdicts.") -> None:
-    """Display the findings of a chapter as a table, failed claims beside the others.
-
-    Args:
-        findings: claim id -> finding.
-        caption: of the table.
-    """
-    show_table(claims_table(findings), caption)
+    rows = {"Verdict": finding.verdict}
+    rows |= {f"Verdict, {form} form": (finding.by_form or {}).get(form, "") for form in FORMS}
+    rows["Effect"] = "" if finding.effect is None else as_text(finding.effect)
+    rows["Interval"] = "" if finding.interval is None else interval_text(finding.interval)
+    rows |= {"What was found": finding.detail, "Estimand": claim.estimand, "Threshold": claim.threshold}
+    return pd.DataFrame([row for row in rows.items() if row[1]], columns=[claim.id, claim.sentence])
 
 
 def check_claim(claim_id: str) -> Finding:
@@ -109,10 +86,12 @@ def check_claim(claim_id: str) -> Finding:
 
     Returns:
         The finding, whose verdict is one of ``VERDICTS``; a claim that fails is a finding like any other.
+
+    Raises:
+        InputError: for an id that no claim has.
     """
     claim = CLAIMS[claim_id]
     finding = claim.check()
     glue_claim(claim, finding)
-    estimand, threshold = claim.estimand.rstrip("."), claim.threshold.rstrip(".")
-    show_claims({claim_id: finding}, caption=f"Estimand: {estimand}. Threshold: {threshold}.")
+    show_table(claim_table(claim, finding), f"Claim {claim_id}, what was measured, and our verdict.")
     return finding

@@ -14,6 +14,20 @@ SOURCE_IDS = tuple([f"B{number:02d}" for number in range(1, 26)] + [f"L{number:0
 NOT_TESTED = "not yet tested"
 FIRST_LOOK = "after a first look"
 
+NARROW = """<style>
+@media (max-width: 600px) {
+  .claims-view thead { display: none; }
+  .claims-view table, .claims-view tbody, .claims-view tr, .claims-view th, .claims-view td { display: block; width: auto; }
+  .claims-view caption { display: block; }
+  .claims-view tr[hidden] { display: none; }
+  .claims-view th, .claims-view td { border: 0; }
+  .claims-view tbody tr { border-top: 1px solid; padding: 0.4rem 0; }
+  .claims-view td:empty { display: none; }
+  .claims-view td[data-column]::before { content: attr(data-column) ": "; font-weight: bold; }
+}
+</style>"""
+"""On a phone every claim is a block of lines, since a wide table would hide verdict and finding."""
+
 FILTER = """<script>
 (function () {
   const box = document.currentScript.previousElementSibling;
@@ -45,7 +59,7 @@ def untested(tested: Iterable[str] | None = None) -> list[str]:
 
 def decided_later() -> list[str]:
     """The ids of the claims that admit to a change after results had been seen, in order."""
-    return sorted(name for name, claim in CLAIMS.items() if FIRST_LOOK in f"{claim.estimand} {claim.threshold}")
+    return sorted(name for name, claim in CLAIMS.items() if FIRST_LOOK in f"{claim.estimand} {claim.threshold}".lower())
 
 
 class ClaimsView:
@@ -88,13 +102,15 @@ class ClaimsView:
         caption = f"<caption>{label}. The id leads to the chapter.</caption>"
         table = f'<table class="table">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
         choice = f'<div role="group" aria-label="Show claims by verdict">{buttons}</div>'
-        return f"<div>{choice}<div {box}>{table}</div></div>{FILTER}"
+        return f'{NARROW}<div class="claims-view">{choice}<div {box}>{table}</div></div>{FILTER}'
 
     def _html_row(self, row: dict[str, str]) -> str:
         judged = "".join(f"<p><strong>{name}.</strong> {escape(row[name])}</p>" for name in self.unfolded if row[name])
         details = f"<details><summary>Estimand and threshold</summary>{judged}</details>" if judged else ""
-        found = f'<td style="min-width: 16rem; overflow-wrap: anywhere">{escape(row["What was found"])}</td>'
-        short = "".join(f"<td>{escape(row[name])}</td>" for name in ("Verdict", "Effect", "Interval"))
+        wide = 'data-column="What was found" style="min-width: 16rem; overflow-wrap: anywhere"'
+        found = f"<td {wide}>{escape(row['What was found'])}</td>"
+        names = ("Verdict", "Effect", "Interval")
+        short = "".join(f'<td data-column="{name}">{escape(row[name])}</td>' for name in names)
         return (
             f'<tr data-verdict="{escape(row["Verdict"])}"><th scope="row">{_link(row["Claim"])}</th>'
             f'<td style="min-width: 12rem">{escape(row["Statement"])}{details}</td>{short}{found}</tr>'

@@ -491,7 +491,7 @@ glue_number("some_after_all", composed["odds", "some round"][-1])
 # uniform sample of fixed size $k_i = 2$. The smallest $k_i$ is a flow problem, and on the kite it is larger:
 # structure weakens what differential privacy promises.
 
-# %%
+# %% tags=["hide-input"]
 eps_bit = float(np.log(float((1 - q) / q)))  # each flipped bit alone
 promised = bounds_from_node_dp(kite, eps_bit)
 show_table(

@@ -364,7 +364,7 @@ plt.show()
 # (`python -m lethe_lib run sampling_priors` makes them again). Nodes that were in none or in all of the draws are left
 # out of the spread, since their log-odds have no finite estimate.
 
-# %%
+# %% tags=["hide-input"]
 table = load_sampling_priors()
 GRAPHS = [name for name in TITLES if name in set(table["graph"])]
 cells = {
@@ -451,8 +451,7 @@ for ax, graph in zip(axes.flat, GRAPHS, strict=False):
     fig.colorbar(shown, ax=ax, label="mean prior")
 plt.show()
 
-
-# %%
+# %% tags=["hide-input"]
 def explained(part, columns, classes=False):
     """Share of the variance of the log prior odds that a linear fit on log structure explains."""
     fit = [np.ones(len(part)), *np.log1p(part[columns].to_numpy(float)).T]
@@ -493,7 +492,7 @@ for column, key in (("degree", "by_degree"), ("and position", "by_position"), ("
 # checked on {glue:text}`published_nodes` nodes: standardised errors should have size 1, and 95 % intervals should
 # cover 95 %.
 
-# %%
+# %% tags=["hide-input"]
 known = table[table["exact_prior"].between(0.001, 0.999)]
 score = (known["log_odds"] - known["exact_log_odds"]) / known["standard_error"]
 covered = known["exact_prior"].between(known["lower"] - 1e-7, known["upper"] + 1e-7)
@@ -518,7 +517,7 @@ glue_number("covered_high", calibration["covered"].max())
 # **Starving.** A snowball that runs out of new nodes is smaller than its ratio says. With the published
 # numbers of seeds and neighbours this is not rare:
 
-# %%
+# %% tags=["hide-input"]
 drawn = load_table("draws")
 starving = drawn[drawn["starved"] > 0]
 show_table(
@@ -545,7 +544,7 @@ glue_text("starving_graphs", ", ".join(TITLES[name] for name in TITLES if name i
 # are chosen on one half of the draws and measured on the other, because the largest of many noisy estimates is too
 # large.
 
-# %%
+# %% tags=["hide-input"]
 gaps = prior_gaps(level=0.05).set_index(["sampler", "ratio", "graph"])
 
 

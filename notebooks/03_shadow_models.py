@@ -313,7 +313,7 @@ show_table(
 #
 # **The statistic.** Over the models with a node, and over those without it, how skewed is what they say?
 
-# %%
+# %% tags=["hide-input"]
 confidence, member = observed("main")
 usable = np.flatnonzero(unit_status(confidence, member, FOLDS) == "ok")  # in and out of enough samples
 confidence, member = confidence[:, usable], member[:, usable]
@@ -357,7 +357,7 @@ glue_number("worst_out", mean_out[shown["worst"]])
 # are quantiles over nodes of the AUC of each node on its own: does it score higher in the models that held it?
 
 
-# %%
+# %% tags=["hide-input"]
 def node_scores(key, label):
     """Cross-fitted log ratios of all nodes, the memberships, and the AUC of every node that can be scored."""
     values, inside = observed(key, label)
@@ -430,7 +430,7 @@ plt.show()
 # one fit serves all runs of a node, so that its error is shared. In {numref}`fig-node-advantage` the untrained control
 # shows all of it.
 
-# %%
+# %% tags=["hide-input"]
 n_out, false_positives, n_in, false_negatives = likelihood_ratio_test(confidence, member, LEVEL).arrays
 false_alarm, hit = false_positives / n_out, 1 - false_negatives / n_in
 _, blind_alarms, _, blind_misses = likelihood_ratio_test(observed("untrained")[0][:, usable], member, LEVEL).arrays
@@ -481,7 +481,7 @@ plt.show()
 # **Three decisions, and one threshold for all.** The prior of the Bayes rule is the node's own,
 # {eq}`eq-inclusion-prior`. The second table compares two attacks on the same models, node by node.
 
-# %%
+# %% tags=["hide-input"]
 rows = []
 for key in ("main", "half the ratio"):
     name, share, _ = SETTINGS[key]
@@ -557,7 +557,7 @@ for key, row in zip(("test", "threshold"), tabled.itertuples(index=False), stric
 # is that of the untrained model on the full graph. The true spread and the quantiles have that noise taken out.
 
 
-# %%
+# %% tags=["hide-input"]
 def rows_of(key):
     """Error counts of every node and release of one live setting, in the columns of the published records."""
     name, share, epochs = SETTINGS[key]
@@ -622,7 +622,7 @@ glue_number("high_fewer", true_quantile(np.stack(fewer.arrays, axis=1)[both], QU
 # **Structure, not memory.** An untrained model cannot have learnt anything about its sample. What the attack still finds
 # is in the query graph or in the way of counting.
 
-# %%
+# %% tags=["hide-input"]
 rows = []
 for key in ("untrained", "untrained, half the ratio", "untrained snowball"):
     for view in ACCESS:
@@ -658,7 +658,7 @@ glue_number("pooled_shuffled", auc(shuffled.ravel(), inside.ravel()))
 # **Posterior features.** One target model, the first of the main setting. The network learns from half of the nodes, with
 # their memberships, and attacks the other half. The other two attacks are scored on the same nodes of the same model.
 
-# %%
+# %% tags=["hide-input"]
 target_seed = derive_seed(seed, "shadow", 0)  # model 0 of train_shadows, trained once more
 sample = sample_nodes(sampler, data, ratio, target_seed)
 target = fit_shadow(training_graph(data, sample), backbone, target_seed, schedule)
@@ -699,7 +699,7 @@ for key, row in zip(("features", "raw", "ratio"), posterior.itertuples(index=Fal
 # **What one node does to the others.** First live, on the training graph of that target: take one node and its edges
 # away at fixed weights and count what changes elsewhere; then delete it and train again from the same initial weights.
 
-# %%
+# %% tags=["hide-input"]
 trained_on = training_graph(data, sample)
 chosen = numpy_generator(seed, "chapter", "removed").choice(trained_on.num_nodes, 60, replace=False)
 changes = changes_without(target, trained_on, chosen)
@@ -731,7 +731,7 @@ plt.show()
 #
 # The same on real graphs (`python -m lethe_lib run one_node`), for training graphs of a tenth, of half and of all nodes:
 
-# %%
+# %% tags=["hide-input"]
 published = left_out(0.05).sort_values(["graph", "ratio"])
 show_table(
     pd.DataFrame(
@@ -785,7 +785,7 @@ glue_number("beyond_gap", 100 * beyond_gap)
 # poorer fit, which is one way in which settings differ; the last column is the gap of the widest pair with the same sampler
 # and ratio:
 
-# %%
+# %% tags=["hide-input"]
 pairs = published_pairs()
 show_table(
     pd.DataFrame(

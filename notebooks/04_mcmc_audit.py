@@ -626,7 +626,7 @@ fig.supxlabel("runs")
 fig.supylabel("coverage")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 rows = []
 bits = record[(record["part"] == "noisy bit") & (record["strength"] == "0.0")]
 for (flip, runs), cell in bits.groupby(["flip", "runs"]):

@@ -234,7 +234,7 @@ plt.show()
 #
 # **Global figures.** One row a setting, GCN, queried over the full graph.
 
-# %%
+# %% tags=["hide-input"]
 settings = settings_frame(load_records("membership"))
 settings["ratio"] = settings["ratio"].map("{:g}".format)
 plain = settings[(settings["edges"] == "") & (settings["release"] == "full")]
@@ -346,7 +346,7 @@ axes[0].set(ylabel="mean advantage", xscale="log")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 positions = position_correlations(level=0.05)
 show_table(
     positions.assign(graph=positions["graph"].map(TITLES)).rename(columns={"effect": "rank correlation"}),
@@ -378,7 +378,7 @@ fig.supylabel("log prior odds")
 fig.colorbar(shown_points, ax=axes, label="eps_R, odds form")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 by_prior = prior_correlations(level=0.05)
 every = cells(backbone="gcn", sampler="snowball", edges="", ratio=0.5, release="full")
 kept, largest = len(snow) / len(every), every.groupby("graph")["log_odds"].max()
@@ -402,7 +402,7 @@ show_table(
 # {glue:text}`common_low` to {glue:text}`common_high` nodes a graph have {glue:text}`least_models` models on either side under
 # both samplers.
 
-# %%
+# %% tags=["hide-input"]
 samplers = sampler_contrasts(level=0.05)
 samplers["ratio"] = samplers["ratio"].map("{:g}".format)
 show_table(
@@ -428,7 +428,7 @@ glue_number("least_change", LEAST_CHANGE)
 # **Backbones and edges of the sample, on Cora.** The same samples, other networks; and snowball samples that keep all edges
 # between their nodes (induced) instead of those that the sampler walked (visited).
 
-# %%
+# %% tags=["hide-input"]
 cora = settings[(settings["graph"] == "cora") & (settings["release"] == "full")].copy()
 cora["edges"] = cora["edges"].mask((cora["sampler"] == "snowball") & (cora["edges"] == ""), "visited")
 figures = ["accuracy of members", "accuracy of others", "auc", "tpr at 1% fpr"]
@@ -459,7 +459,7 @@ for ratio_shown, key in (("0.1", "tenth"), ("0.5", "half")):
 #
 # **Noise.**
 
-# %%
+# %% tags=["hide-input"]
 noisy = settings[(settings["backbone"] == "gcn") & (settings["epochs"] > 0) & (settings["edges"] == "")]
 noisy = noisy[noisy["release"].str.startswith("full") & (noisy["sampler"] == "uniform") & (noisy["ratio"] == "0.5")]
 table = noisy.assign(graph=noisy["graph"].map(TITLES), release=noisy["release"].str.replace("full, ", ""))

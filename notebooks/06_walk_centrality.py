@@ -304,12 +304,14 @@ finding = check_claim("L07")
 finding = check_claim("L08")
 
 # %%
-finding = check_claim("L09")
 converged = ratios[ratios["preset"] == "corrected"]
 glue_text("real_alone", f"{(converged['single_low'] > 1).sum()} of {len(converged)}")
 glue_text("real_turns", f"turns round on {(converged['set_high'] < 1).sum()} of {len(converged)}")
 for name, value in PRINTED.items():
     glue_number(f"printed_{name}", value, 2)
+
+# %%
+finding = check_claim("L09")
 
 # %% [markdown]
 # The measured ratios are {glue:text}`L07_effect` on Photo ({glue:text}`L07_interval`) and {glue:text}`L08_effect` on

@@ -245,7 +245,7 @@ fig.supylabel("change of test accuracy, points")
 axes.flat[0].legend(title="forget set")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 half = changes[changes["fraction"] == changes["fraction"].max()]
 table = half.pivot(index="data", columns="forget", values="change").loc[names, ["random", "low", "high"]]
 show_table(
@@ -256,7 +256,6 @@ show_table(
     "Mean change of test accuracy in points when half of the edges are removed and the model is retrained.",
     digits=2,
 )
-finding = check_claim("L02")
 glue_number("worst_low_half", 100 * half[half["forget"] == "low"]["change"].min(), 2)
 glue_number("worst_high_half", 100 * half[half["forget"] == "high"]["change"].min(), 2)
 worst = half[half["forget"] == "low"].sort_values("change").iloc[0]
@@ -280,6 +279,9 @@ for kind in ("low", "high"):
     glue_text(f"small_{kind}", seen_on(small[small["forget"] == kind]))
 glue_text("small_random", seen_on(random_small))
 glue_number("small_most", 100 * pd.concat([small, random_small])["change"].abs().max(), 2)
+
+# %%
+finding = check_claim("L02")
 
 # %% [markdown]
 # {glue:text}`L02_detail` Which half goes matters more than that it goes: without the low-centrality half the worst graph
@@ -312,7 +314,7 @@ for ax in axes[-1]:
 fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 excess = load_records("first_slice_excess")
 part = excess[(excess["preset"] == "corrected") & excess["method"].isin(["utu", "fine_tuning", "untrained"])]
 part = part[part["forget"].isin(["low", "high"])]
@@ -362,7 +364,7 @@ glue_number("untrained_teller_excess", teller, 2)
 #
 # ### The published form beside the corrected one
 
-# %%
+# %% tags=["hide-input"]
 columns = ["link_teller_auc", "link_stealing_auc", "accuracy_test"]
 chosen = records[records["forget"].isin(["low", "high"]) & (records["method"] == "utu")]
 both = chosen.groupby(["data", "forget", "preset"])[columns].mean().unstack("preset").loc[names]

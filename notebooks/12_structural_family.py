@@ -325,7 +325,7 @@ runs = collapse_records()
 collapse_figure(runs)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 show_table(
     collapse_table(runs),
     "Change of test accuracy against UtU in points, mean over graphs of the means over seeds, with its 95 % interval over graphs, and "

@@ -418,7 +418,7 @@ glue_text("kept_word", "near one half" if (honest - 0.5).abs().max() < band else
 controls_figure()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 structure = structure_table()
 excesses = ["original's weights, excess", "Memoriser, excess", "blind", "reads"]
 show_table(
@@ -584,8 +584,7 @@ glue_number("trend_untrained", at.loc["Untrained", "matched: forgotten"])
 # %%
 finding = check_claim("L04")
 
-# %%
-finding = check_claim("L05")
+# %% tags=["hide-input"]
 spread = stealing_spread().pivot(index="data", columns="collapsed", values=["spread", "signed"])
 areas = control_areas("link_stealing", "published", "high").loc[spread.index]
 wide = pd.DataFrame(
@@ -605,12 +604,14 @@ glue_text("untrained_stealing", f"{as_text(fresh.min())} to {as_text(fresh.max()
 glue_text("untrained_side", "below one half everywhere" if (fresh < 0.5).all() else "not below one half on every graph")
 glue_number("stealing_apart", (areas["Original's weights (UtU)"] - areas["Gold"]).abs().max())
 
+# %%
+finding = check_claim("L05")
+
 # %% [markdown]
 # Untrained scores {glue:text}`untrained_stealing`, {glue:text}`untrained_side`: folding lifts what lies below one half to the other side. A spread over methods says that their
 # models differ, and nothing yet about edges: the original's weights, which saw them, and Gold are at most {glue:text}`stealing_apart` apart.
 
-# %%
-finding = check_claim("L10")
+# %% tags=["hide-input"]
 gaps = low_against_high()
 gaps = gaps.assign(settings=gaps["backbone"] + ", " + gaps["preset"])
 by_graph = gaps.groupby("data", sort=False).agg(
@@ -646,6 +647,9 @@ show_table(
     "The same observation, all differences positive, under four ideas of what an observation is.",
 )
 
+# %%
+finding = check_claim("L10")
+
 # %% [markdown]
 # The printed test takes 138 cells as 138 independent observations. When every difference is positive, the signed-rank statistic is the sum of all ranks, whatever
 # the size of the differences: the printed figure is reproduced by counting alone. Cells of one graph share its two forget sets, and the difference is one of these
@@ -654,8 +658,7 @@ show_table(
 # %%
 finding = check_claim("L11")
 
-# %%
-finding = check_claim("L12")
+# %% tags=["hide-input"]
 numbers = dblp_numbers()
 beside = with_controls(numbers)
 show_table(
@@ -669,6 +672,9 @@ reproduced = high_rows["printed"].between(high_rows["low"], high_rows["high"]).a
 fresh = beside[(beside["method"] == "Untrained") & (beside["forget"] == "high")]
 glue_number("dblp_high_untrained", float(fresh["exact"].iloc[0]))
 glue_text("dblp_high_word", "are reproduced" if reproduced else "are not reproduced")
+
+# %%
+finding = check_claim("L12")
 
 # %% [markdown]
 # The high-set values below one half {glue:text}`dblp_high_word`: the exact AUC is {glue:text}`dblp_high_exact`. Most pairs of that set have a true score of 0, and a difference of float32

@@ -370,7 +370,7 @@ glue_text("unlink_change", f"{100 * named.loc['utu', 'change']:+.1f}")
 #
 # ### Is a method told apart from Gold?
 
-# %%
+# %% tags=["hide-input"]
 tested = {name: methods_against_gold(excess, name, preset) for name in ATTACK_TITLES}
 display(
     gold_tests_table(
@@ -407,7 +407,7 @@ glue_text("unlinked_umia_effect", f"{unlinked['effect']:+.2f}")
 # The source pools all (graph, backbone, method) cells and finds LinkTeller higher on low sets with $p < 10^{-23}$. The pooled test of our
 # cells beside three that respect dependence, and all of them for the untrained network.
 
-# %%
+# %% tags=["hide-input"]
 names = ["gold", *methods["method"]]
 differences = {
     "Gold and all methods": low_minus_high(records, names),
@@ -503,7 +503,7 @@ plt.show()
 # %% [markdown]
 # ### Community and random sets: between the extremes?
 
-# %%
+# %% tags=["hide-input"]
 sets = sets_table(excess, preset)
 between = {
     f"{kind}_between": [f"{100 * value:.0f} %" for value in sets[f"{kind}_between"]] for kind in ("community", "random")
@@ -527,7 +527,7 @@ glue_number("sets_graphs", int(teller["graphs"].max()))
 #
 # ### Backbones
 
-# %%
+# %% tags=["hide-input"]
 agreement = backbone_agreement()
 show_table(
     agreement[agreement["backbone"] != "gcn"]
@@ -549,6 +549,8 @@ for key in ("accuracy", "stealing"):
 titles = {"accuracy": "accuracy", "stealing": "Link Stealing"}
 steady = [title for key, title in titles.items() if over_seeds[f"{key}_order"].mean() > others[f"{key}_order"].mean()]
 glue_text("steady_orders", " and ".join(steady) or "neither")
+
+# %%
 finding = check_claim("L26")
 
 # %% [markdown]
@@ -582,6 +584,8 @@ show_table(
     wide[shown_graphs].fillna("").rename(columns=GRAPH_TITLES).reset_index(names="method"),
     "Seconds over Gold's, GCN: geometric mean, and quartiles over sets and seeds.",
 )
+
+# %%
 finding = check_claim("L01")
 
 # %% [markdown]
@@ -593,6 +597,8 @@ show_table(
     "Generic minus graph-native, AUC of the edge audit, and ratio of their seconds, preset corrected: means over graphs with 95 % t "
     "intervals; of two graphs both values. Runs in which the graph-native method trained again are left out.",
 )
+
+# %%
 finding = check_claim("L19")
 
 # %% [markdown]
@@ -606,7 +612,7 @@ finding = check_claim("L28")
 # %% [markdown]
 # ### What did not end well
 
-# %%
+# %% tags=["hide-input"]
 failures = not_ok(records)
 names = {**GRAPH_TITLES, **BACKBONE_TITLES}
 failures["where"] = failures["where"].replace({rf"\b{key}\b": title for key, title in names.items()}, regex=True)

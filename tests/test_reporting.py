@@ -185,6 +185,13 @@ def test_a_table_has_a_caption_header_cells_with_scope_and_escaped_text():
     assert "119,081 | 0.512" in output.data["text/plain"]
 
 
+def test_intervals_are_not_broken_over_lines():
+    frame = pd.DataFrame({"graph": ["a"], "AUC": ["0.694 [0.665, 0.723], more"], "list": ["[a, b c]"]})
+    (output,) = shown(lambda: show_table(frame, "One graph."))
+    cells = [cell.get_text() for cell in BeautifulSoup(output.data["text/html"], "html.parser").select("td")]
+    assert cells == ["0.694 [0.665,\xa00.723], more", "[a, b c]"]
+
+
 def test_a_long_table_is_refused():
     with pytest.raises(InputError, match="at most 20"):
         show_table(pd.DataFrame({"x": range(21)}), "Too long.")

@@ -63,9 +63,7 @@ def tally_family(name: str, form: str, count: int = 200, seed: int = 0) -> Tally
 PROPERTIES = Registry(
     "property",
     {
-        "prior bound": Property(
-            "prior bounds", "eps_R >= log o and eps_L >= -log o for every node", cases.prior_bound
-        ),
+        "prior bound": Property("prior bounds", "eps_R >= log o and eps_L >= -log o for every node", cases.prior_bound),
         "perfect training": Property(
             "perfect training still leaks",
             "with an output independent of the sample, a node with prior other than 1/2 has a positive parameter",

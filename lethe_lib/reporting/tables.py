@@ -1,5 +1,6 @@
 """Small tables that screen readers can follow: a caption, header cells with a scope, the same bytes each time."""
 
+import re
 from html import escape
 from numbers import Real
 
@@ -36,7 +37,7 @@ class Table:
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
         body = "".join(
-            f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
+            f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{_unbroken(cell)}</td>" for cell in rest)}</tr>'
             for first, *rest in self.rows
         )
         return (
@@ -47,6 +48,11 @@ class Table:
     def __repr__(self) -> str:
         lines = [" | ".join(cells) for cells in (self.columns, *self.rows)]
         return "\n".join([self.caption, *lines])
+
+
+def _unbroken(cell: str) -> str:
+    """A cell as HTML; no line breaks inside an interval."""
+    return re.sub(r"(?<=\[)[^\[\] ]+, [^\[\] ]+(?=\])", lambda ends: ends[0].replace(" ", "&nbsp;"), escape(cell))
 
 
 def _cell(value: object, digits: int) -> str:

@@ -645,7 +645,7 @@ glue_text(
 
 # %% [markdown]
 # The AUC of unlinking goes {glue:text}`length_note`. Early stopping keeps weights of another epoch in every trial, which spreads the
-# statistics of a single edge and may be why it lies below the lines at its length. Against the main setting, with intervals apart and the number of graphs: more
+# statistics of a single edge and may be why it lies below the line of Cora at its length. Against the main setting, with intervals apart and the number of graphs: more
 # is remembered with {glue:text}`varied_more`; less with {glue:text}`varied_less`. In this table training stops early, so that a setting also acts through how long it lets a model
 # train. Thinning the edges also shrinks the pool, which is a share of the edges that are left (edges in the pool by share kept:
 # {glue:text}`thin_pools`), so those rows mix sparser graphs with smaller requests; the rows with another pool size show what

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from lethe_lib.evaluation import mean_interval, ratio_interval
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.claims_edge_audit import plain_runs
+from lethe_lib.reporting.claims_edge_audit import only_retrained, plain_runs
 from lethe_lib.reporting.families import TITLES
 from lethe_lib.reporting.leaderboard import BACKBONE_TITLES, GRAPH_TITLES, trained_again
 from lethe_lib.study import load_records
@@ -108,12 +108,6 @@ def generic_against_native() -> pd.DataFrame:
                     rows.setdefault((method, native, data), {})[column] = value
     index = pd.MultiIndex.from_tuples(rows, names=["method", "native", "data"])
     return pd.DataFrame(list(rows.values()), index, columns=["memory", "time"]).reset_index()
-
-
-def only_retrained(runs: pd.DataFrame) -> pd.Series:
-    """Which audited runs of certified methods trained again in every trial, or are not known to have done without."""
-    runs = runs.reindex(columns=["certified_epsilon", "retrained"])
-    return runs["certified_epsilon"].notna() & ~(runs["retrained"] < 1)
 
 
 def native_methods() -> dict[str, str]:

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm, t
 
+from lethe_lib.reporting.attack_controls import graph_title
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.glue import as_text
 from lethe_lib.sampling import sampled_prior_bounds
 from lethe_lib.study.sampling_priors import load_sampling_priors, load_table
 
 CHAPTER = "02_sampling_priors"
-TITLES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "photo": "Photo"}  # graphs of Part I
+TITLES = {name: graph_title(name) for name in ("cora", "citeseer", "pubmed", "photo")}  # graphs of Part I
 DECIDING = "snowball"
 CONTROL = "uniform"
 CELL = ["graph", "ratio"]
@@ -92,9 +93,8 @@ def _decide(table: pd.DataFrame, threshold: float, unit: str) -> tuple[str, pd.S
     verdict, worst = smallest_cell(cells, threshold)
     smallest = table.groupby("sampler", observed=True)["effect"].agg(["min", "max"])
     others = [name for name in smallest.index if name not in (DECIDING, CONTROL, "bernoulli")]
-    graph = TITLES.get(worst["graph"], worst["graph"])
     detail = (
-        f"Snowball: smallest over {len(cells)} cells on {graph} at ratio {worst['ratio']:g}. "
+        f"Snowball: smallest over {len(cells)} cells on {graph_title(worst['graph'])} at ratio {worst['ratio']:g}. "
         f"Uniform sampling, where all priors are equal: {as_text(smallest.loc[CONTROL, 'min'])} to "
         f"{as_text(smallest.loc[CONTROL, 'max'])}{unit}. Smallest for the other samplers: "
         + ", ".join(f"{name.replace('_', ' ')} {as_text(smallest.loc[name, 'min'])}" for name in others)

@@ -18,8 +18,9 @@ import pandas as pd
 from scipy.stats import t
 
 from lethe_lib.errors import InputError
+from lethe_lib.reporting.attack_controls import graph_title
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.claims_sampling_priors import TITLES, smallest_cell
+from lethe_lib.reporting.claims_sampling_priors import smallest_cell
 from lethe_lib.reporting.glue import as_text
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.shadow import ShadowTraining
@@ -69,7 +70,7 @@ def check_one_node() -> Finding:
     samples = table[table["ratio"] < 1.0].groupby("ratio")["effect"]
     retrained = table[table["retrained"] > 0]
     detail = (
-        f"Whole graphs, fixed weights: {as_text(whole['effect'].min())} ({_title(worst)}) to "
+        f"Whole graphs, fixed weights: {as_text(whole['effect'].min())} ({graph_title(worst['graph'])}) to "
         f"{as_text(whole['effect'].max())} other nodes on average. Few of them move much: posteriors of "
         f"{as_text(whole['moved_mean'].min())} to {as_text(whole['moved_mean'].max())} nodes by more than {MOVED:g}. In "
         "uniform samples the number follows the density: "
@@ -83,10 +84,6 @@ def check_one_node() -> Finding:
         f"{as_text(retrained['other_seed_share'].max())}."
     )
     return Finding(verdict, float(worst["effect"]), (float(worst["low"]), float(worst["high"])), detail)
-
-
-def _title(row: pd.Series) -> str:
-    return TITLES.get(row["graph"], row["graph"])
 
 
 @dataclass(frozen=True)
@@ -329,8 +326,8 @@ def check_hidden_heterogeneity() -> Finding:
         return Finding("not testable here", detail="No two published settings have equal global accuracy.")
     verdict, worst = smallest_cell(table, LEAST_GAP)
     detail = (
-        f"Smallest on {_title(worst)}, among {worst['pairs']} pairs: {worst['upper']} against {worst['lower']}, global "
-        f"accuracies {as_text(worst['upper_accuracy'])} and {as_text(worst['lower_accuracy'])}, 95 % points "
+        f"Smallest on {graph_title(worst['graph'])}, among {worst['pairs']} pairs: {worst['upper']} against {worst['lower']}, "
+        f"global accuracies {as_text(worst['upper_accuracy'])} and {as_text(worst['lower_accuracy'])}, 95 % points "
         f"{as_text(worst['upper_quantile'])} and {as_text(worst['lower_quantile'])}; largest over graphs "
         f"{as_text(table['effect'].max())}. {_same_samples(table)} Within single settings the variance over nodes is "
         f"{as_text(table['dispersion_low'].min())} to {as_text(table['dispersion_high'].max())} times binomial; for the "

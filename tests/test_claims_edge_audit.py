@@ -34,7 +34,9 @@ CORA = [
 
 def test_memory_on_every_graph(monkeypatch):
     given(monkeypatch, CORA)
-    assert claims.check_memory().verdict == "holds"
+    found = claims.check_memory()
+    assert found.verdict == "holds" and found.effect == 0.58  # the smallest of all pools
+    assert found.interval == pytest.approx((0.56, 0.60)) and "largest on Cora, low pool" in found.detail
     given(monkeypatch, [*CORA, ("photo", "low", "utu", 0.50, NAN, 0.9, NAN)])
     assert claims.check_memory().verdict == "fails"
     given(
@@ -50,6 +52,10 @@ def test_graphs_with_one_pool_do_not_enter_the_comparison_of_pools(monkeypatch):
     assert found.verdict == "holds" and found.effect == pytest.approx(0.12)
     assert found.interval == pytest.approx((0.12 - 0.02 * np.sqrt(2), 0.12 + 0.02 * np.sqrt(2)))
     assert "(Cora)" in found.detail and "Without both pools: DBLP." in found.detail
+    small = [("citeseer", pool, "utu", auc, 1.0, 0.9, NAN) for pool, auc in (("low", 0.66), ("high", 0.61))]
+    given(monkeypatch, [*CORA, *small])
+    found = claims.check_centrality()
+    assert found.effect == pytest.approx(0.05) and "on CiteSeer, the largest on Cora" in found.detail
     given(monkeypatch, [("cora", "low", "utu", 0.58, 1.0, 0.9, NAN), ("cora", "high", "utu", 0.70, 1.0, 0.9, NAN)])
     assert claims.check_centrality().verdict == "fails"
     given(monkeypatch, [("cora", "low", "utu", 0.58, 1.0, 0.9, NAN)])

@@ -51,14 +51,8 @@ def placements(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
     Raises:
         InputError: scores that are not numbers, different lengths, or a class without targets.
     """
-    scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels).astype(bool)
-    if scores.shape != labels.shape or scores.ndim != 1:
-        raise InputError(f"scores {scores.shape} and labels {labels.shape} must be one-dimensional and of equal length")
-    if np.isnan(scores).any():
-        raise InputError(f"{int(np.isnan(scores).sum())} scores are NaN: an AUC needs numbers")
+    scores, labels = check_scores(scores, labels)
     positive, negative = scores[labels], scores[~labels]
-    if len(positive) == 0 or len(negative) == 0:
-        raise InputError(f"an AUC needs both classes: {len(positive)} positives and {len(negative)} negatives given")
     rank = rankdata(scores)
     below_positive = (rank[labels] - rankdata(positive)) / len(negative)
     above_negative = 1.0 - (rank[~labels] - rankdata(negative)) / len(positive)
@@ -79,7 +73,10 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> float:
         >>> auc([3.0, 1.0, 2.0, 1.0], [1, 1, 0, 0])
         0.625
     """
-    return float(placements(scores, labels)[0].mean())
+    scores, labels = check_scores(scores, labels)
+    positive, negative = np.sort(scores[labels]), np.sort(scores[~labels])
+    below, not_above = (np.searchsorted(negative, positive, side).sum() for side in ("left", "right"))
+    return float((below + not_above) / (2 * len(positive) * len(negative)))
 
 
 def auc_interval(scores: np.ndarray, labels: np.ndarray, level: float = 0.95) -> tuple[float, float]:
@@ -127,6 +124,18 @@ def check_same_targets(results: "list[AttackResult]") -> None:
             raise InputError(
                 "the results are about different targets: run the attacks with the same forget set and seed"
             )
+
+
+def check_scores(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores as float64 and labels as bool, one of each a target; InputError where no AUC can be had."""
+    scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels).astype(bool)
+    if scores.shape != labels.shape or scores.ndim != 1:
+        raise InputError(f"scores {scores.shape} and labels {labels.shape} must be one-dimensional and of equal length")
+    if np.isnan(scores).any():
+        raise InputError(f"{int(np.isnan(scores).sum())} scores are NaN: an AUC needs numbers")
+    if labels.all() or not labels.any():
+        raise InputError(f"an AUC needs both classes: {labels.sum()} positives and {(~labels).sum()} negatives given")
+    return scores, labels
 
 
 def _variance(positive: np.ndarray, negative: np.ndarray) -> float:

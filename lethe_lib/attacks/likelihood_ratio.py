@@ -23,6 +23,7 @@ Scores of different trials come from different fits. Compare them over many unit
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from lethe_lib.errors import InputError
@@ -157,7 +158,7 @@ def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def _status(values: np.ndarray, member: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    count_in, count_out = (_of_others(side.astype(np.float64), fold).min(0) for side in (member, ~member))
+    count_in, count_out = (_fewest_of_others(side, fold) for side in (member, ~member))
     spread, size = values.std(0), np.abs(values).max(0)
     status = np.full(member.shape[1], "ok", dtype=object)
     for name, where in (
@@ -169,6 +170,13 @@ def _status(values: np.ndarray, member: np.ndarray, fold: np.ndarray) -> np.ndar
     ):
         status[where] = name
     return status.astype(str)
+
+
+def _fewest_of_others(side: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """How many trials of a class are left, (n,), when the fold that holds most of them is left out."""
+    folds = fold.max() + 1
+    most = side.any(0) if folds == len(fold) else np.max([side[fold == one].sum(0) for one in range(folds)], axis=0)
+    return side.sum(0) - most
 
 
 def _centre(values: np.ndarray) -> np.ndarray:
@@ -189,24 +197,48 @@ def _of_others(values: np.ndarray, fold: np.ndarray) -> np.ndarray:
 
 def _fits(centred: np.ndarray, size: np.ndarray, member: np.ndarray, variance: str, fold: np.ndarray) -> ClassFits:
     """Fits of every statistic on its own, (T, n, S), from centred values; ``size`` is the largest of the original ones."""
-    counts, totals, squares = [], [], []
-    for inside in (~member, member):
-        weight = inside[..., None].astype(np.float64)
-        part = weight * centred
-        counts.append(_of_others(weight, fold))
-        totals.append(_of_others(part, fold))
-        squares.append(_of_others(part * centred, fold))
-    every = counts[0] + counts[1]
-    overall = (squares[0] + squares[1] - (totals[0] + totals[1]) ** 2 / every) / (every - 1)
-    known = overall > (CONSTANT * size) ** 2
-    scatters = [square - total**2 / count for count, total, square in zip(counts, totals, squares)]
-    if variance == "pooled":
-        variances = [(scatters[0] + scatters[1]) / (every - 2)] * 2
-    else:
-        variances = [scatter / (count - 1) for scatter, count in zip(scatters, counts)]
-    smallest = np.where(known, FLOOR * overall, 1.0)
-    means = (total / count for total, count in zip(totals, counts))
-    return ClassFits(*means, *(np.maximum(one, smallest) for one in variances), known)
+    fits = ClassFits(*(np.empty_like(centred) for _ in range(4)), np.empty(centred.shape, bool))
+    arrays = fits.mean_out, fits.mean_in, fits.variance_out, fits.variance_in, fits.known
+    _fit_columns(centred, size, member, fold, fold.max() + 1, variance == "pooled", *arrays)
+    return fits
+
+
+@numba.njit(cache=True)
+def _fit_columns(centred, size, member, fold, folds, pooled, mean_out, mean_in, variance_out, variance_in, known):
+    """Fill the last five arrays, one statistic of one unit after another: sums of all of them at once leave the cache."""
+    trials, units, count = centred.shape
+    own, before, after = np.zeros((folds, 6)), np.zeros((folds, 6)), np.zeros((folds, 6))
+    for unit in range(units):
+        for one in range(count):
+            own[:] = 0.0
+            for trial in range(trials):
+                group, side = fold[trial], 3 * member[trial, unit]
+                value = centred[trial, unit, one]
+                own[group, side] += 1.0
+                own[group, side + 1] += value
+                own[group, side + 2] += value * value
+            for group in range(1, folds):
+                for number in range(6):
+                    before[group, number] = before[group - 1, number] + own[group - 1, number]
+                    after[folds - 1 - group, number] = after[folds - group, number] + own[folds - group, number]
+            for trial in range(trials):
+                first, last = before[fold[trial]], after[fold[trial]]
+                count_out, total_out, square_out = first[0] + last[0], first[1] + last[1], first[2] + last[2]
+                count_in, total_in, square_in = first[3] + last[3], first[4] + last[4], first[5] + last[5]
+                every, total = count_out + count_in, total_out + total_in
+                overall = (square_out + square_in - total * total / every) / (every - 1.0)
+                moves = overall > (CONSTANT * size[unit, one]) ** 2
+                scatter_out = square_out - total_out * total_out / count_out
+                scatter_in = square_in - total_in * total_in / count_in
+                if pooled:
+                    scatter_out = scatter_in = (scatter_out + scatter_in) / (every - 2.0)
+                else:
+                    scatter_out, scatter_in = scatter_out / (count_out - 1.0), scatter_in / (count_in - 1.0)
+                smallest = FLOOR * overall if moves else 1.0
+                mean_out[trial, unit, one], mean_in[trial, unit, one] = total_out / count_out, total_in / count_in
+                variance_out[trial, unit, one] = max(scatter_out, smallest)
+                variance_in[trial, unit, one] = max(scatter_in, smallest)
+                known[trial, unit, one] = moves
 
 
 def _sum_of_ratios(centred, size, member, variance: str, fold) -> np.ndarray:

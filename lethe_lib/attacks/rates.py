@@ -10,7 +10,7 @@ The true-positive rate at a low false-positive rate is what N. Carlini et al., a
 import numpy as np
 from scipy.stats import rankdata
 
-from lethe_lib.attacks.auc import placements
+from lethe_lib.attacks.auc import check_scores
 from lethe_lib.errors import InputError
 
 
@@ -45,8 +45,7 @@ def advantage(scores, labels) -> float:
 
 def roc(scores, labels) -> tuple[np.ndarray, np.ndarray]:
     """True- and false-positive rates of all thresholds, from "no positive" to "all positive"."""
-    placements(scores, labels)  # refuses what cannot be ranked
-    scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels).astype(bool)
+    scores, labels = check_scores(scores, labels)
     order = np.argsort(-scores, kind="stable")
     cuts = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
     true, false = (np.append(0, np.cumsum(side[order])[cuts]) / side.sum() for side in (labels, ~labels))

@@ -110,6 +110,7 @@ from lethe_lib.reporting import (
     use_style,
 )
 from lethe_lib.reporting.claims_walk_centrality import PRINTED, cost_growth, displacement_ratios
+from lethe_lib.reporting.titles import GRAPH_TITLES
 from lethe_lib.structure import (
     affected_nodes,
     edge_positions,
@@ -123,14 +124,6 @@ check_parameters(globals())
 use_style()
 KINDS = ("low", "high", "random")
 COLOURS = dict(zip(KINDS, PALETTE, strict=False))
-TITLES = {
-    "cora": "Cora",
-    "citeseer": "CiteSeer",
-    "pubmed": "PubMed",
-    "dblp": "DBLP",
-    "photo": "Photo",
-    "computers": "Computers",
-}
 
 
 # %% [markdown]
@@ -270,7 +263,7 @@ finding = check_claim("L06")
 # %% mystnb={"figure": {"name": "fig-displacement", "caption": "Alone, a low-centrality edge moves its endpoints more than a high-centrality edge; removed as a set, the order turns round on these six graphs. Ratio low over high, 95 % intervals over three seeds, logarithmic axis."}, "image": {"alt": "Two panels of points with intervals for six graphs. Left, single edges: all ratios above one. Right, whole set: all ratios below one."}} tags=["hide-input"]
 ratios = displacement_ratios()
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
-names = [name for name in TITLES if name in set(ratios["data"])]
+names = [name for name in GRAPH_TITLES if name in set(ratios["data"])]
 for ax, kind, title in zip(axes, ("single", "set"), ("one edge at a time", "the whole set at once"), strict=True):
     for offset, (preset, marker) in zip((-0.12, 0.12), (("corrected", "o"), ("published", "s")), strict=True):
         rows = ratios[ratios["preset"] == preset].set_index("data").loc[names]
@@ -282,7 +275,7 @@ for ax, kind, title in zip(axes, ("single", "set"), ("one edge at a time", "the 
     ticks = [1, 2, 4, 8] if kind == "single" else [0.03, 0.1, 0.3, 1]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.minorticks_off()
-axes[0].set_yticks(np.arange(len(names)), [TITLES[name] for name in names])
+axes[0].set_yticks(np.arange(len(names)), [GRAPH_TITLES[name] for name in names])
 axes[0].invert_yaxis()
 fig.legend(*axes[1].get_legend_handles_labels(), title="preset", loc="outside lower center", ncols=2)
 plt.show()
@@ -290,7 +283,7 @@ plt.show()
 # %%
 rows = ratios[ratios["preset"] == "published"]
 show_table(
-    rows.assign(data=rows["data"].map(TITLES))[
+    rows.assign(data=rows["data"].map(GRAPH_TITLES))[
         ["data", "single_of_low_set", "single_of_high_set", "single", "set_of_low_set", "set_of_high_set", "set"]
     ].set_axis(["graph", "low alone", "high alone", "ratio alone", "low set", "high set", "ratio set"], axis=1),
     "Mean endpoint displacement under the published schedule, three seeds: each edge removed alone, and the whole set removed.",

@@ -96,6 +96,7 @@ from lethe_lib.reporting import (
 )
 from lethe_lib.reporting.claims_accuracy_is_blind import LIMIT, accuracy_changes, small_request_changes
 from lethe_lib.reporting.glue import as_text, interval_text
+from lethe_lib.reporting.titles import ATTACK_TITLES, GRAPH_TITLES
 from lethe_lib.structure import forget_set, remove_edges
 from lethe_lib.study import load_records
 from lethe_lib.unlearning import UNLEARNERS, unlearn
@@ -104,14 +105,6 @@ from lethe_lib.unlearning.controls import retrain_from_scratch
 check_parameters(globals())
 UNLEARNERS[method]
 use_style()
-TITLES = {
-    "cora": "Cora",
-    "citeseer": "CiteSeer",
-    "pubmed": "PubMed",
-    "dblp": "DBLP",
-    "photo": "Photo",
-    "computers": "Computers",
-}
 METHODS = {
     "original": "Original on G",
     "utu": "UtU",
@@ -119,7 +112,6 @@ METHODS = {
     "gold": "Gold",
     "untrained": "Untrained",
 }
-ATTACK_TITLES = {"link_teller": "LinkTeller", "link_stealing": "Link Stealing", "e_umia": "E-UMIA"}
 
 
 # %% [markdown]
@@ -228,7 +220,7 @@ show_table(
 
 # %% mystnb={"figure": {"name": "fig-accuracy", "caption": "Accuracy hardly notices a few percent of the edges. Without half of them it loses some points, most where the low-centrality half is gone. Mean change after retraining, five seeds for random, three for low and high, 95 % intervals, six graphs; the dotted lines mark five points."}, "image": {"alt": "Six panels, one per graph, of the change in test accuracy against the share of edges removed at random, with the low and the high half beside it at fifty percent. Lines stay near zero up to a twentieth of the edges and fall by up to four points at one half; the low half costs up to nine."}} tags=["hide-input"]
 changes = accuracy_changes()
-names = [name for name in TITLES if name in set(changes["data"])]
+names = [name for name in GRAPH_TITLES if name in set(changes["data"])]
 fig, axes = plt.subplots(2, 3, figsize=(9, 5), sharex=True, sharey=True)
 for ax, name in zip(axes.flat, names, strict=False):
     for colour, kind in zip(PALETTE, ("random", "low", "high"), strict=False):
@@ -239,7 +231,7 @@ for ax, name in zip(axes.flat, names, strict=False):
     for limit in (-5, 5):
         ax.axhline(limit, color="0.5", linestyle=":")
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set(title=TITLES[name])
+    ax.set(title=GRAPH_TITLES[name])
 fig.supxlabel("edges removed, %")
 fig.supylabel("change of test accuracy, points")
 axes.flat[0].legend(title="forget set")
@@ -252,7 +244,7 @@ show_table(
     (100 * table)
     .reset_index()
     .set_axis(["graph", "random", "low", "high"], axis=1)
-    .assign(graph=[TITLES[n] for n in names]),
+    .assign(graph=[GRAPH_TITLES[n] for n in names]),
     "Mean change of test accuracy in points when half of the edges are removed and the model is retrained.",
     digits=2,
 )
@@ -262,14 +254,14 @@ worst = half[half["forget"] == "low"].sort_values("change").iloc[0]
 beyond = "beyond the limit" if worst["high"] < -LIMIT else "not wholly beyond the limit"
 glue_text(
     "low_half_in_words",
-    f"without the low-centrality half {TITLES[worst['data']]} changes by {as_text(100 * worst['change'], 2)} points, {beyond}",
+    f"without the low-centrality half {GRAPH_TITLES[worst['data']]} changes by {as_text(100 * worst['change'], 2)} points, {beyond}",
 )
 
 
 def seen_on(part):
     """The graphs on which the interval of a change leaves out 0, in words."""
     seen = part[part["low"] * part["high"] > 0].set_index("data").index
-    return ", ".join(TITLES[name] for name in names if name in seen) or "no graph"
+    return ", ".join(GRAPH_TITLES[name] for name in names if name in seen) or "no graph"
 
 
 small = small_request_changes()
@@ -307,7 +299,7 @@ for line, key in zip(axes, ATTACK_TITLES, strict=True):
             ax.plot(means[name], range(len(names)), MARKERS[name], color=colour, label=title, **style)
         ax.axvline(0.5, color="0.6", linestyle="--", linewidth=1)
         ax.set(title=f"{ATTACK_TITLES[key]}, {kind} set")
-        ax.set_yticks(range(len(names)), [TITLES[name] for name in names])
+        ax.set_yticks(range(len(names)), [GRAPH_TITLES[name] for name in names])
 axes[0, 0].invert_yaxis()
 for ax in axes[-1]:
     ax.set_xlabel("AUC, signed")
@@ -325,7 +317,7 @@ show_table(
         {
             "method": worst["method"].map(METHODS),
             "attack": worst["attack"].map(ATTACK_TITLES),
-            "graph, set": worst["data"].map(TITLES) + ", " + worst["forget"],
+            "graph, set": worst["data"].map(GRAPH_TITLES) + ", " + worst["forget"],
             "AUC": worst["auc"],
             "Gold": worst["gold_auc"],
             "excess": worst["excess"],
@@ -377,7 +369,7 @@ both.columns = [" ".join(str(part) for part in column if part) for column in bot
 show_table(
     pd.DataFrame(
         {
-            "graph": both["data"].map(TITLES),
+            "graph": both["data"].map(GRAPH_TITLES),
             "set": both["forget"],
             "LinkTeller, corr.": both["link_teller_auc corrected"],
             "LinkTeller, publ.": both["link_teller_auc published"],

@@ -109,7 +109,6 @@ from lethe_lib.reporting import (
 )
 from lethe_lib.reporting.claims_gradient_family import accuracy_kept, cell_name
 from lethe_lib.reporting.families import (
-    TITLES,
     accuracy_figure,
     as_points,
     backbones_table,
@@ -121,6 +120,7 @@ from lethe_lib.reporting.families import (
     search_figure,
 )
 from lethe_lib.reporting.followed_runs import follow, live_case, path_figure, released_models, sweep, sweep_figure
+from lethe_lib.reporting.titles import METHOD_TITLES
 from lethe_lib.unlearning import EDGE_REPLACE, PUBLISHED, EdgeRequest
 from lethe_lib.unlearning.adv_neg_grad import descend_and_ascend, swap_views
 from lethe_lib.unlearning.fine_tuning import fine_tune
@@ -276,7 +276,7 @@ case = live_case(dataset, backbone, seed, forget, fraction)
 runs = {}
 for name in METHODS:
     budget = {} if name == "unsir" else {"steps": steps}
-    runs[TITLES[name]] = follow(case, name, seed=seed, **budget)
+    runs[METHOD_TITLES[name]] = follow(case, name, seed=seed, **budget)
 glue_number("pairs", case.pairs.shape[1])
 glue_number("forget_nodes", len(case.request.forget_nodes))
 glue_number("floor", case.floor, 2)
@@ -496,7 +496,7 @@ glue_number("kept_beyond", int((kept["place"] == "beyond").sum()))
 glue_number("kept_within", int((kept["place"] == "within").sum()))
 own_head, others = kept[kept["backbone"] != "gcn"], kept[kept["backbone"] == "gcn"]
 glue_number("own_head_beyond", int((own_head["place"] == "beyond").sum()))
-glue_text("own_head_methods", " and ".join(TITLES[name] for name in own_head["method"].unique()) or "no method")
+glue_text("own_head_methods", " and ".join(METHOD_TITLES[name] for name in own_head["method"].unique()) or "no method")
 beyond = others[others["place"] == "beyond"]
 most = None if beyond.empty else beyond.loc[beyond["change"].abs().idxmax()]
 glue_text("kept_largest", "no cell lies beyond" if most is None else f"the largest change is that of {cell_name(most)}")

@@ -117,9 +117,7 @@ from lethe_lib.reporting import (
 )
 from lethe_lib.reporting.claims_parameter_family import stealing_raised
 from lethe_lib.reporting.families import (
-    GRAPHS,
     PRINTED,
-    TITLES,
     accuracy_cells,
     accuracy_figure,
     as_points,
@@ -144,6 +142,7 @@ from lethe_lib.reporting.followed_runs import (
     sweep,
     sweep_figure,
 )
+from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.unlearning.fisher import FisherSettings, forget_by_noise, noise_deviation
 from lethe_lib.unlearning.importance import fisher_diagonal, loss_importance, node_order
 from lethe_lib.unlearning.salun import relabel, relabel_by_edges, saliency_mask
@@ -269,10 +268,10 @@ plt.show()
 # %% mystnb={"figure": {"name": "fig-salun-sweep", "caption": "SalUn over the share of the weights that may move and over its rate. The more weights may move and the faster they move, the further the model goes from Gold, while validation accuracy stands still; a mask from the edge difference changes little. Grey: the range of three Golds and, for distances, the distance between two Golds; dashed: the reference loss."}, "image": {"alt": "Two rows of three panels. Above, SalUn and its edge difference against the share of the weights that may move; below against the learning rate: forget loss, validation accuracy, distance to Gold."}} tags=["hide-input"]
 shares = {share: {"share": share} for share in (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)}
 rates = {rate: {"learning_rate": rate} for rate in (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)}
-by_share = [sweep(case, name, shares).assign(form=TITLES[name]) for name in ("salun", "salun_edge_diff")]
+by_share = [sweep(case, name, shares).assign(form=METHOD_TITLES[name]) for name in ("salun", "salun_edge_diff")]
 salun_sweeps = {
     "SalUn, by share": ("share of the weights", pd.concat(by_share)),
-    "SalUn, by rate": ("learning rate", sweep(case, "salun", rates).assign(form=TITLES["salun"])),
+    "SalUn, by rate": ("learning rate", sweep(case, "salun", rates).assign(form=METHOD_TITLES["salun"])),
 }
 sweep_figure(salun_sweeps, case)
 plt.show()
@@ -517,7 +516,7 @@ for preset in ("corrected", "published"):
 mismatches = {}
 for name in PRINTED:
     beside = printed_rows(tuple(PRINTED[name]), name)
-    title = GRAPHS[name]
+    title = GRAPH_TITLES[name]
     show_table(
         printed_table(beside), f"{title}, high set, GCN, preset published: the benchmark's printed row and ours."
     )
@@ -558,7 +557,7 @@ glue_text("folding", "turns the direction round" if turned else "leaves the dire
 # %%
 raised = stealing_raised()
 show_table(
-    raised.assign(method=raised["method"].map(TITLES)),
+    raised.assign(method=raised["method"].map(METHOD_TITLES)),
     "Link Stealing on Photo, high set: folded AUC of the method minus that of the original's weights, paired by seed.",
 )
 

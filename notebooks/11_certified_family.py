@@ -125,7 +125,6 @@ from lethe_lib.reporting.claims_certified_family import backbone_gap
 from lethe_lib.reporting.families import (
     GRAPHS,
     NATIVE,
-    TITLES,
     accuracy_figure,
     collapsed_cells,
     excess_figure,
@@ -143,6 +142,7 @@ from lethe_lib.reporting.native_family import (
     seconds_table,
     time_figure,
 )
+from lethe_lib.reporting.titles import METHOD_TITLES
 from lethe_lib.structure import forget_set
 from lethe_lib.study.certified_requests import (
     ENDLESS,
@@ -284,7 +284,7 @@ for method in ("ceu", "cgu", "scalegun"):
     case = Case(data, original, original.training_run.split, method, seed, {}, NOISE[method])
     serve = serve_by_influence if method == "ceu" else serve_by_head
     own, steps = serve(case, pairs, sizes, 0)
-    table = pd.DataFrame(steps).assign(line=TITLES[method], budget=own["budget"])
+    table = pd.DataFrame(steps).assign(line=METHOD_TITLES[method], budget=own["budget"])
     if method == "ceu":
         table["line"] = np.where(table["new_hessian"], "CEU, new Hessian", "CEU, old Hessian")
     rows.append(table)
@@ -446,7 +446,7 @@ for backbone in ("sgc", "gcn", "gat", "gin", "sage"):
         scope.append(
             {
                 "backbone": backbone.upper(),
-                "method": TITLES[method],
+                "method": METHOD_TITLES[method],
                 "status": found.status if found.status == "unsupported" else (certificate.status.replace("_", " ")),
                 "gradient before": row.get("retained_gradient_norm"),
                 "after": certificate.residual if certificate else None,

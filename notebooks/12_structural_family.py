@@ -100,7 +100,6 @@ from lethe_lib.reporting import (
 from lethe_lib.reporting.claims_structural_family import collapse_verdict, released_as_preset
 from lethe_lib.reporting.families import (
     NATIVE,
-    TITLES,
     accuracy_figure,
     as_points,
     collapsed_cells,
@@ -108,6 +107,7 @@ from lethe_lib.reporting.families import (
 )
 from lethe_lib.reporting.followed_runs import live_case
 from lethe_lib.reporting.native_family import beside_gold, collapse_figure, collapse_records, collapse_table
+from lethe_lib.reporting.titles import METHOD_TITLES
 from lethe_lib.structure import remove_edges
 from lethe_lib.unlearning import unlearn
 from lethe_lib.unlearning.controls import keep
@@ -195,7 +195,7 @@ for method, settings in released.items():
     back, without = predict(found.model, case.data), predict(found.model, found.request.retained)
     asked.append(
         {
-            "method": TITLES[method],
+            "method": METHOD_TITLES[method],
             "distance on the retained graph": float(posterior_distance(answers, without).mean()),
             "distance with the pairs put back": float(posterior_distance(answers, back).mean()),
             "same bits": bool(torch.equal(answers, back)),

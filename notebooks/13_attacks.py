@@ -164,14 +164,12 @@ from lethe_lib.reporting import (
     use_style,
 )
 from lethe_lib.reporting.attack_controls import ATTACKS as ATTACK_TITLES
-from lethe_lib.reporting.attack_controls import TITLES as METHOD_TITLES
 from lethe_lib.reporting.attack_controls import (
     blind_attacks,
     control_areas,
     controls_excess,
     controls_figure,
     graph_readers,
-    graph_title,
     ladder_figure,
     memory_table,
     methods_figure,
@@ -184,6 +182,7 @@ from lethe_lib.reporting.attack_controls import (
 )
 from lethe_lib.reporting.claims_attacks import dblp_numbers, low_against_high, stealing_spread
 from lethe_lib.reporting.followed_runs import live_case
+from lethe_lib.reporting.titles import METHOD_TITLES, graph_title
 from lethe_lib.structure import remove_edges
 from lethe_lib.study.attack_controls import METHODS
 from lethe_lib.unlearning import unlearn

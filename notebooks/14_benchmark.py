@@ -156,10 +156,7 @@ from lethe_lib.reporting.claims_benchmark import (
     seed_agreement,
     small_graph_costs,
 )
-from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
 from lethe_lib.reporting.leaderboard import (
-    BACKBONE_TITLES,
-    GRAPH_TITLES,
     MethodCards,
     SortableTable,
     blindness,
@@ -168,6 +165,7 @@ from lethe_lib.reporting.leaderboard import (
     retrained_runs,
     with_retrainings,
 )
+from lethe_lib.reporting.titles import ATTACK_TITLES, BACKBONE_TITLES, GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.structure import forget_set
 from lethe_lib.study.benchmark import (
     AUDIT,
@@ -345,14 +343,14 @@ glue_number("above", int((cells_of_methods["excess_low"] > 0).sum()))
 glue_number("below", int((cells_of_methods["excess_high"] < 0).sum()))
 glue_text("cost_median", as_text(100 * working["share"].median(), 2))
 dearest = working.loc[working["share"].idxmax()]
-glue_text("dearest", TITLES[dearest["method"]])
+glue_text("dearest", METHOD_TITLES[dearest["method"]])
 glue_text("dearest_cost", as_text(100 * dearest["share"], 2))
 worst = methods.loc[methods["change"].idxmin()]
-glue_text("worst", TITLES[worst["method"]])
+glue_text("worst", METHOD_TITLES[worst["method"]])
 glue_text("worst_change", f"{100 * worst['change']:+.1f}")
-certified = [TITLES[name] for name in methods["method"] if certificates[name].startswith("epsilon")]
+certified = [METHOD_TITLES[name] for name in methods["method"] if certificates[name].startswith("epsilon")]
 glue_text("certified", ", ".join(certified) or "none")
-retraining = [f"{TITLES[row.Index]} in {row.again} of {row.runs} runs" for row in again.itertuples()]
+retraining = [f"{METHOD_TITLES[row.Index]} in {row.again} of {row.runs} runs" for row in again.itertuples()]
 glue_text("retraining", ", ".join(retraining) or "none")
 glue_number("audited", int(methods["residual"].notna().sum()))
 glue_text("blind", " and ".join(ATTACK_TITLES[name] for name in blind.index[blind["is_blind"]]) or "none")
@@ -460,7 +458,7 @@ ranking_figure(rankings)
 plt.show()
 for key, found in zip(("leak", "accuracy"), rankings.values(), strict=True):
     glue_text(f"{key}_friedman", as_text(found.p_value, 2))
-    glue_text(f"{key}_best", TITLES[found.mean_ranks.index[0]])
+    glue_text(f"{key}_best", METHOD_TITLES[found.mean_ranks.index[0]])
     glue_text(f"{key}_critical", as_text(found.critical_difference))
     ranks = found.mean_ranks.to_numpy()
     apart = np.triu(np.abs(ranks[:, None] - ranks) > found.critical_difference)
@@ -468,7 +466,7 @@ for key, found in zip(("leak", "accuracy"), rankings.values(), strict=True):
 ranked = rankings["Test accuracy"].mean_ranks.index.union(
     rankings["Link Stealing, distance from Gold"].mean_ranks.index
 )
-glue_text("unranked", "; ".join(TITLES[name] for name in methods["method"] if name not in ranked) or "none")
+glue_text("unranked", "; ".join(METHOD_TITLES[name] for name in methods["method"] if name not in ranked) or "none")
 
 # %% [markdown]
 # Friedman's test that all methods rank alike: $p$ is {glue:text}`leak_friedman` for the distance of Link Stealing from Gold, and
@@ -485,8 +483,8 @@ plt.show()
 away = distance_from_gold(widely)
 more_accurate = widely.index[widely["change"] > widely.loc["utu", "change"]]
 nearer = widely.index[away < away["utu"]]
-glue_text("more_accurate", "; ".join(TITLES[name] for name in more_accurate) or "none")
-glue_text("nearer", "; ".join(TITLES[name] for name in nearer) or "none")
+glue_text("more_accurate", "; ".join(METHOD_TITLES[name] for name in more_accurate) or "none")
+glue_text("nearer", "; ".join(METHOD_TITLES[name] for name in nearer) or "none")
 glue_text("unlink_distance", as_text(away["utu"], 2))
 glue_text("nearest_distance", as_text(away.min(), 2))
 
@@ -577,7 +575,7 @@ finding = check_claim("L25")
 costs = small_graph_costs(records, preset)
 wide = costs.assign(
     text=[f"{r.ratio:.3f} ({r.first:.3f} to {r.third:.3f})" for r in costs.itertuples()],
-    title=costs["method"].map(TITLES),
+    title=costs["method"].map(METHOD_TITLES),
 ).pivot(index="title", columns="data", values="text")
 shown_graphs = [name for name in SMALL if name in wide]
 show_table(
@@ -617,7 +615,7 @@ failures = not_ok(records)
 names = {**GRAPH_TITLES, **BACKBONE_TITLES}
 failures["where"] = failures["where"].replace({rf"\b{key}\b": title for key, title in names.items()}, regex=True)
 shown = failures.assign(
-    method=failures["method"].map(TITLES), runs=[f"{r.runs} of {r.of}" for r in failures.itertuples()]
+    method=failures["method"].map(METHOD_TITLES), runs=[f"{r.runs} of {r.of}" for r in failures.itertuples()]
 )
 shown = shown.drop(columns="of").rename(columns=str.capitalize)
 assert failures["runs"].sum() == (records["status"] != "ok").sum()

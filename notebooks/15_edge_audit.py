@@ -151,7 +151,7 @@ from lethe_lib.reporting.claims_edge_audit import (
     rank_correlations,
     removing_methods,
 )
-from lethe_lib.reporting.families import TITLES
+from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.structure import forget_set
 from lethe_lib.study import RecordStore, load_records, run
 from lethe_lib.study.edge_audit import (
@@ -165,14 +165,13 @@ from lethe_lib.study.edge_audit import (
 
 check_parameters(globals())
 use_style()
-GRAPHS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "dblp": "DBLP", "photo": "Photo"}
-METHODS = {name: TITLES[name] for name in CONTROLS}
+METHODS = {name: METHOD_TITLES[name] for name in CONTROLS}
 RUNGS = {"posteriors": "posteriors", "toggle": "and edge toggle", "weights": "and hidden rows"}
 PLACES = ("centrality", "smaller_degree", "homophily", "same_label")
 
 
 def title(name):
-    return TITLES.get(name, GRAPHS.get(name, name.replace("_", " ")))
+    return METHOD_TITLES.get(name, GRAPH_TITLES.get(name, name.replace("_", " ")))
 
 
 def schedule(config_json):
@@ -331,7 +330,7 @@ glue_number("structural_auc", structural.auc)
 # %% mystnb={"figure": {"name": "fig-memory", "caption": "Exact answers and untrained models stand at one half and the Memoriser near one, as they must; how far the unlinked original stands above one half depends on the graph and on the pool. AUC over edges and trials with 95 % intervals over trials, GCN, preset corrected."}, "image": {"alt": "One panel per pool, one row of points per graph. Gold and Untrained lie on the dotted line at one half, the Memoriser near one, and UtU in between, at a place that depends on the graph."}} tags=["hide-input"]
 plain = plain_runs()
 gcn = plain[(plain["backbone"] == "gcn") & (plain["preset"] == "corrected")]
-graphs = [name for name in GRAPHS if name in set(gcn["data"])]
+graphs = [name for name in GRAPH_TITLES if name in set(gcn["data"])]
 graphs += [name for name in gcn["data"].unique() if name not in graphs]
 pools = [name for name in ("low", "high", "random") if name in set(gcn["pool"])]
 fig, axes = plt.subplots(1, len(pools), figsize=(9, 1.6 + 0.55 * len(graphs)), sharex=True, sharey=True, squeeze=False)
@@ -351,7 +350,9 @@ plt.show()
 
 # %% tags=["hide-input"]
 unlinked = gcn[gcn["method"] == "utu"]
-unlinked = unlinked.iloc[np.lexsort(([pools.index(one) for one in unlinked["pool"]], [graphs.index(one) for one in unlinked["data"]]))]
+unlinked = unlinked.iloc[
+    np.lexsort(([pools.index(one) for one in unlinked["pool"]], [graphs.index(one) for one in unlinked["data"]]))
+]
 show_table(
     pd.DataFrame(
         {
@@ -537,7 +538,9 @@ trained = trained[(trained["backbone"] == "gcn") & (trained["method"] == "utu") 
 trained["training"] = trained["config_json"].map(schedule)
 twice = trained.groupby("data")["preset"].transform("nunique") > 1
 own = trained[(trained["data"] == first) | (twice & (trained["pool"] == "low"))]
-own = own.sort_values(["data", "training", "preset"], key=lambda column: column.map(graphs.index) if column.name == "data" else column)
+own = own.sort_values(
+    ["data", "training", "preset"], key=lambda column: column.map(graphs.index) if column.name == "data" else column
+)
 show_table(
     pd.DataFrame(
         {
@@ -824,7 +827,8 @@ approximate = able[able["method"] != "gold"]
 written = approximate[approximate["residual_low"] > 1.1].groupby("method")["residual"].agg(["size", "mean"])
 glue_text(
     "written_in",
-    "; ".join(f"{title(name)} in {row['size']:.0f} (mean {row['mean']:.2f})" for name, row in written.iterrows()) or "none",
+    "; ".join(f"{title(name)} in {row['size']:.0f} (mean {row['mean']:.2f})" for name, row in written.iterrows())
+    or "none",
 )
 glue_number("above_one", int((approximate["residual_low"] > 1).sum()))
 glue_number("above_one_of", len(approximate))
@@ -980,7 +984,9 @@ for side, line in zip(("right", "left"), axes, strict=True):
 axes[1, 1].set_xscale("log")
 axes[1, 1].minorticks_off()
 axes[1, 1].set_xticks([1, 2, 5, 10, 20, 50], [1, 2, 5, 10, 20, 50])
-for ax, label in zip(axes[1], ("rank of centrality in the pool", "smaller degree of the ends", "homophily around the ends")):
+for ax, label in zip(
+    axes[1], ("rank of centrality in the pool", "smaller degree of the ends", "homophily around the ends")
+):
     ax.set_xlabel(label)
 fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, title="pool")
 plt.show()

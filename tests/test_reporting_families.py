@@ -377,7 +377,7 @@ def test_the_chosen_settings_are_those_of_the_published_search():
     for method, settings in chosen_settings(load_records("tuning")).items():
         if method in methods:
             for name, value in settings.items():
-                assert f"{name} {value:g}" in table.loc[families.TITLES[method], "chosen"]
+                assert f"{name} {value:g}" in table.loc[families.METHOD_TITLES[method], "chosen"]
     assert table["admissible"].str.fullmatch(r"\d+ of 12").all()
 
 

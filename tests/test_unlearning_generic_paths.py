@@ -9,7 +9,6 @@ from torch.nn.functional import cross_entropy
 
 from lethe_lib.models import predict
 from lethe_lib.reporting import families
-from lethe_lib.reporting.families import TITLES
 from lethe_lib.reporting.followed_runs import (
     MEASURES,
     dose_figure,
@@ -19,6 +18,7 @@ from lethe_lib.reporting.followed_runs import (
     sweep,
     sweep_figure,
 )
+from lethe_lib.reporting.titles import METHOD_TITLES
 from lethe_lib.unlearning import UNLEARNERS, EdgeRequest, unlearn
 
 CHAPTERS = [name for name, entry in UNLEARNERS.items() if entry.kind in ("generic", "addition") and name != "gif"]
@@ -155,7 +155,7 @@ def test_released_models_stand_beside_the_exact_answers(case):
     table = released_models(case, ("neg_grad", "npo"))
     assert table["method"].tolist() == [
         *("Original's weights", "Gold 0", "Gold 1"),
-        *("NegGrad, corrected", "NegGrad, published", f"{TITLES['npo']}, corrected"),
+        *("NegGrad, corrected", "NegGrad, published", f"{METHOD_TITLES['npo']}, corrected"),
     ]
     assert table["status"].isna().tolist() == [True] * 3 + [False] * 3 and pd.isna(table["backwards"].iloc[0])
     assert table["weight_change"].iloc[0] == 0.0 and table["distance"].iloc[1] == 0.0

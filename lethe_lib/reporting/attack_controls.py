@@ -9,15 +9,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lethe_lib.reporting.families import GRAPHS as FAMILY_GRAPHS
-from lethe_lib.reporting.families import TITLES as FAMILY_TITLES
 from lethe_lib.reporting.style import PALETTE
+from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
 from lethe_lib.study.attack_controls import MAIN, METHODS, RUNGS, question
 from lethe_lib.study.benchmark import benchmark_records
 
 STUDY = "attack_controls"
-TITLES = FAMILY_TITLES | {"memoriser": "Memoriser", "gif": "GIF", "gnn_delete": "GNNDelete"}
 ATTACKS = {
     "link_teller": "LinkTeller",
     "link_stealing": "Link Stealing",
@@ -29,23 +27,10 @@ ATTACKS = {
 }
 MAIN_ATTACKS = tuple(name for name in ATTACKS if name in {asked for asked, _, _ in MAIN})
 RUNG_TITLES = dict(zip(RUNGS, ("none", "partial", "retained", "full"), strict=True))
-GRAPHS = {
-    "cora": "Cora",
-    "citeseer": "CiteSeer",
-    "pubmed": "PubMed",
-    "dblp": "DBLP",
-    "photo": "Photo",
-    "computers": "Computers",
-}
 FORGET = ("low", "high", "random", "community")
 CONTROL_TITLES = ("Original, full graph", "Original's weights (UtU)", "Gold", "Untrained")
 SAME = 0.02
 """An AUC that moves by less than this when training is left out is read off the graph, not off the model."""
-
-
-def graph_title(name: str) -> str:
-    """The name of a graph as tables show it."""
-    return GRAPHS.get(name) or FAMILY_GRAPHS.get(name) or {"arxiv-like": "generated, arxiv-like"}.get(name, name)
 
 
 def controls_records(where: str = "published") -> pd.DataFrame:
@@ -239,7 +224,9 @@ def control_areas(attack: str, preset: str, forget: str) -> pd.DataFrame:
     records = records[(records["backbone"] == "gcn") & (records["preset"] == preset) & (records["forget"] == forget)]
     areas = records.groupby(["data", "method"])[f"{attack}_auc"].mean().unstack()
     titles = {"original": "Original, full graph", "utu": "Original's weights (UtU)"}
-    return areas.rename(columns=titles | {name: TITLES[name] for name in ("gold", "untrained")})[list(CONTROL_TITLES)]
+    return areas.rename(columns=titles | {name: METHOD_TITLES[name] for name in ("gold", "untrained")})[
+        list(CONTROL_TITLES)
+    ]
 
 
 def with_controls(numbers: pd.DataFrame, data: str = "dblp") -> pd.DataFrame:
@@ -257,10 +244,10 @@ def with_controls(numbers: pd.DataFrame, data: str = "dblp") -> pd.DataFrame:
     rows = [
         {"method": title, "forget": forget, "ours": ours[forget][title], "exact": exact[forget][title]}
         for title in CONTROL_TITLES
-        if title != TITLES["gold"]
+        if title != METHOD_TITLES["gold"]
         for forget in forgets
     ]
-    named = numbers.assign(method=numbers["method"].map(TITLES))
+    named = numbers.assign(method=numbers["method"].map(METHOD_TITLES))
     return pd.concat([named, pd.DataFrame(rows)], ignore_index=True)
 
 
@@ -272,7 +259,7 @@ def controls_figure(forgets: tuple[str, ...] = ("low", "high")) -> Figure:
     table = controls_excess()
     table = table[table["forget"].isin(forgets) & table["attack"].isin(MAIN_ATTACKS)]
     models = [entry for entry in _models() if entry[1] not in METHODS]
-    names = [name for name in GRAPHS if name in set(table["data"])]
+    names = [name for name in GRAPH_TITLES if name in set(table["data"])]
     size = (2 + 3 * len(forgets), 1.2 + 1.7 * len(MAIN_ATTACKS))
     fig, axes = plt.subplots(len(MAIN_ATTACKS), len(forgets), figsize=size, sharex=True, sharey=True, squeeze=False)
     for line, attack in zip(axes, MAIN_ATTACKS, strict=True):
@@ -297,7 +284,7 @@ def controls_figure(forgets: tuple[str, ...] = ("low", "high")) -> Figure:
     handles += [
         plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle=style) for style in ("full", "none")
     ]
-    labels = [GRAPHS[name] for name in names] + ["uniform", "matched"]
+    labels = [GRAPH_TITLES[name] for name in names] + ["uniform", "matched"]
     fig.legend(handles, labels, loc="outside lower center", ncols=4)
     return fig
 
@@ -320,7 +307,7 @@ def ladder_figure(forget: str) -> Figure:
             for colour, (method, marker) in zip(PALETTE, markers.items(), strict=False):
                 means = part[part["method"] == method].groupby("query")["auc"].mean().reindex(RUNGS).dropna()
                 places = [RUNGS.index(query) for query in means.index]
-                label = "Original's weights" if method == "utu" else TITLES[method]
+                label = "Original's weights" if method == "utu" else METHOD_TITLES[method]
                 style = {"linestyle": "-", "markersize": 5, **(ring if method == "gold" else {})}
                 ax.plot(places, means, marker, color=colour, label=label, **style)
             ax.axhline(0.5, color="0.5", linewidth=1)
@@ -338,7 +325,7 @@ def methods_figure() -> Figure:
         (table["query"] == "retained") & table["negatives"].isin(("matched", "")) & table["attack"].isin(MAIN_ATTACKS)
     ]
     shown = ("gold", "utu", "memoriser", *METHODS)
-    names = [name for name in GRAPHS if name in set(table["data"])]
+    names = [name for name in GRAPH_TITLES if name in set(table["data"])]
     fig, axes = plt.subplots(len(MAIN_ATTACKS), 2, figsize=(8.5, 12.5), sharey=True, sharex="row")
     for line, attack in zip(axes, MAIN_ATTACKS, strict=True):
         for ax, forget in zip(line, ("low", "high"), strict=True):
@@ -352,14 +339,16 @@ def methods_figure() -> Figure:
                     ax.plot(row.excess, height, "o", color=PALETTE[number], markersize=4, fillstyle=style)
             ax.axvline(0, color="0.5", linewidth=1)
             ax.xaxis.set_major_locator(MaxNLocator(5))
-            ax.set_yticks(range(len(shown)), [TITLES[method] for method in shown])
+            ax.set_yticks(range(len(shown)), [METHOD_TITLES[method] for method in shown])
             ax.set_title(f"{ATTACKS[attack]}, {forget} set")
     axes[0, 0].invert_yaxis()
     for ax in axes[-1]:
         ax.set_xlabel("AUC above that of Gold")
     handles = [plt.Line2D([], [], color=PALETTE[k], marker="o", linewidth=1.3) for k in range(len(names))]
     handles.append(plt.Line2D([], [], color="0.3", marker="o", linestyle="", fillstyle="none"))
-    fig.legend(handles, [*(GRAPHS[name] for name in names), "blind"], loc="outside lower center", ncols=len(names) + 1)
+    fig.legend(
+        handles, [*(GRAPH_TITLES[name] for name in names), "blind"], loc="outside lower center", ncols=len(names) + 1
+    )
     return fig
 
 
@@ -413,8 +402,8 @@ def graph_readers() -> str:
 def _models() -> list[tuple[str, str, str]]:
     """(title, method, query) of the rows of every table."""
     controls = [("Original, full graph", "utu", "original"), ("Original's weights (UtU)", "utu", "retained")]
-    controls += [(TITLES[name], name, "retained") for name in ("gold", "untrained", "memoriser")]
-    return controls + [(TITLES[name], name, "retained") for name in METHODS]
+    controls += [(METHOD_TITLES[name], name, "retained") for name in ("gold", "untrained", "memoriser")]
+    return controls + [(METHOD_TITLES[name], name, "retained") for name in METHODS]
 
 
 def _attacks_and_negatives(table: pd.DataFrame) -> list[tuple[str, str]]:

@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from lethe_lib.evaluation import Ranking
-from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
-from lethe_lib.reporting.leaderboard import BACKBONE_TITLES, GRAPH_TITLES
 from lethe_lib.reporting.style import PALETTE
+from lethe_lib.reporting.titles import ATTACK_TITLES, BACKBONE_TITLES, GRAPH_TITLES, METHOD_TITLES, method_title
 from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS
 
@@ -83,7 +82,7 @@ def fronts_figure(board: pd.DataFrame, retrained: Mapping[str, float] | None = N
         ax.axis("off")
     handles = [plt.Line2D([], [], color=c, marker=m, linestyle="none", label=kind) for kind, (m, c) in KINDS.items()]
     if again:
-        names = ", ".join(f"{TITLES[name]} in {100 * share:.0f} %" for name, share in again.items())
+        names = ", ".join(f"{METHOD_TITLES[name]} in {100 * share:.0f} %" for name, share in again.items())
         style = {"marker": "o", "linestyle": "none", "color": "0.3", "fillstyle": "none"}
         handles.append(plt.Line2D([], [], label=f"trained again ({names} of runs)", **style))
     fig.legend(handles=handles, loc="outside lower center", ncols=2)
@@ -100,7 +99,7 @@ def _front_panel(ax: Axes, part: pd.DataFrame, x: str, y: str) -> None:
     ax.plot(front[x], front[y], color="0.5", linewidth=1, zorder=0, drawstyle="steps-post")
     for number, row in enumerate(front.to_dict("records"), 1):
         ax.annotate(str(number), (row[x], row[y]), (-9, -11), textcoords="offset points", fontsize=9)
-    names = [f"{number} {TITLES.get(name, name)}" for number, name in enumerate(front["method"], 1)]
+    names = [f"{number} {method_title(name)}" for number, name in enumerate(front["method"], 1)]
     lines = [", ".join(names[first : first + 3]) for first in range(0, len(names), 3)]
     ax.set_title("\n".join(lines), fontsize=9)
     ax.margins(0.12)
@@ -134,7 +133,7 @@ def low_high_figure(excess: pd.DataFrame, preset: str = "corrected") -> Figure:
         plt.Line2D([], [], color=PALETTE[1], linewidth=6, alpha=0.45, label="methods, low set"),
         plt.Line2D([], [], color=PALETTE[0], linewidth=6, alpha=0.45, label="methods, high set"),
         *(
-            plt.Line2D([], [], label=TITLES[name], linestyle="none", **{"color": "0.4", **style})
+            plt.Line2D([], [], label=METHOD_TITLES[name], linestyle="none", **{"color": "0.4", **style})
             for name, style in CONTROL_MARKS.items()
         ),
     ]
@@ -166,7 +165,7 @@ def _ranking_panel(ax: Axes, found: Ranking, title: str) -> None:
         line = 1.2 + (place if left else count - 1 - place)
         end = 1 - 0.3 if left else count + 0.3
         ax.plot([rank, rank, end], [0, line, line], color="0.55", linewidth=0.8)
-        label = f"{TITLES.get(name, name)}  {rank:.1f}" if left else f"{rank:.1f}  {TITLES.get(name, name)}"
+        label = f"{method_title(name)}  {rank:.1f}" if left else f"{rank:.1f}  {method_title(name)}"
         ax.text(
             end, line, f"{label} " if left else f" {label}", ha="right" if left else "left", va="center", fontsize=8
         )

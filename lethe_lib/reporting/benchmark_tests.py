@@ -9,8 +9,8 @@ import pandas as pd
 
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import Ranking, cluster_bootstrap, holm, rank_methods, sign_test, signed_rank
-from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
 from lethe_lib.reporting.leaderboard import SortableTable, interval_cells
+from lethe_lib.reporting.titles import ATTACK_TITLES, METHOD_TITLES, method_title
 from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS
 
@@ -59,9 +59,7 @@ def told_apart(table: pd.DataFrame, level: float = 0.05) -> str:
         ``1 (UtU below)``
     """
     told = table[table["p_holm"] < level]
-    names = [
-        f"{TITLES.get(row.method, row.method)} {'above' if row.excess > 0 else 'below'}" for row in told.itertuples()
-    ]
+    names = [f"{method_title(row.method)} {'above' if row.excess > 0 else 'below'}" for row in told.itertuples()]
     return f"{len(told)} ({'; '.join(names)})" if names else "0"
 
 
@@ -97,7 +95,7 @@ def gold_tests_table(excess: pd.DataFrame, attack: str, preset: str, caption: st
     table = pd.concat(
         [controls_against_gold(excess, attack, preset).astype({"p_holm": float}), methods], ignore_index=True
     )
-    titles = [TITLES.get(name, name) for name in table["method"]]
+    titles = [method_title(name) for name in table["method"]]
     families = [UNLEARNERS[name].kind for name in table["method"]]
     intervals = interval_cells(table.rename(columns=lambda name: name.replace("graphs", "excess")), "excess", 1, 4)
     shown = pd.DataFrame({"Method": titles, "Family": families, "Settings": table["settings"].astype(str)})
@@ -182,11 +180,14 @@ def sets_table(excess: pd.DataFrame, preset: str = "corrected") -> pd.DataFrame:
     for kind in ("community", "random"):
         wide[f"{kind}_between"] = (wide[kind] > least) & (wide[kind] < most)
     names = wide.index.get_level_values("method")
-    model = ["methods, mean" if UNLEARNERS[name].kind != "control" else TITLES[name] for name in names]
+    model = ["methods, mean" if UNLEARNERS[name].kind != "control" else METHOD_TITLES[name] for name in names]
     wide = wide.reset_index().assign(model=model)
     rows = []
     for attack in ATTACK_NAMES:
-        for title in (*(TITLES[name] for name in ("original", "gold", "untrained", "memoriser")), "methods, mean"):
+        for title in (
+            *(METHOD_TITLES[name] for name in ("original", "gold", "untrained", "memoriser")),
+            "methods, mean",
+        ):
             own = wide[(wide["attack"] == attack) & (wide["model"] == title)]
             if len(own):
                 row = {"attack": ATTACK_TITLES[attack], "model": title, "graphs": own["data"].nunique()}

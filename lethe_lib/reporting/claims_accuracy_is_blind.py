@@ -4,7 +4,7 @@ import pandas as pd
 
 from lethe_lib.evaluation import mean_interval
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.leaderboard import GRAPH_TITLES
+from lethe_lib.reporting.titles import GRAPH_TITLES
 from lethe_lib.study import load_records
 
 CHAPTER = "07_accuracy_is_blind"

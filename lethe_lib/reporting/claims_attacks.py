@@ -11,15 +11,13 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import mean_interval, sign_test
 from lethe_lib.reporting.attack_controls import (
     ATTACKS,
-    TITLES,
     community_margins,
     controls_excess,
     controls_records,
-    graph_title,
 )
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.families import prediction_interval, seeds_interval
-from lethe_lib.reporting.leaderboard import BACKBONE_TITLES
+from lethe_lib.reporting.titles import BACKBONE_TITLES, METHOD_TITLES, graph_title, method_title
 from lethe_lib.study import load_records
 from lethe_lib.study.benchmark import benchmark_excess, benchmark_records, on_main_backbone
 from lethe_lib.unlearning import UNLEARNERS
@@ -50,7 +48,7 @@ def attacked_records() -> pd.DataFrame:
 def without_records(methods: pd.Series) -> str:
     """The benchmark's methods that are not among ``methods``, as a sentence; empty where none is missing."""
     own = [name for name, entry in UNLEARNERS.items() if entry.kind in ("generic", "graph-native")]
-    names = ", ".join(TITLES.get(name, name) for name in own if name not in set(methods))
+    names = ", ".join(method_title(name) for name in own if name not in set(methods))
     return f" Methods of the benchmark without such a run: {names}." if names else ""
 
 
@@ -87,7 +85,7 @@ def check_e_umia_band() -> Finding:
     known = bool(np.isfinite([worst["low"], worst["high"]]).all())
     detail = (
         f"{int(inside.sum())} of {len(algorithms)} cells of {algorithms['method'].nunique()} methods lie in the band; "
-        f"furthest out, or nearest to its ends, is {TITLES.get(worst['method'], worst['method'])} on "
+        f"furthest out, or nearest to its ends, is {method_title(worst['method'])} on "
         f"{graph_title(worst['data'])}, {worst['forget']} set; accuracies run from "
         f"{algorithms['accuracy'].min():.3f} to {algorithms['accuracy'].max():.3f}, AUCs of the same scores from "
         f"{algorithms['area'].min():.3f} to {algorithms['area'].max():.3f}; Untrained, which never saw a label, from "
@@ -195,7 +193,7 @@ def check_low_above_high() -> Finding:
         f"({len(table)} cells of {table['method'].nunique()} methods in all), in the mean on {positive} of {count} graphs: a "
         f"sign test over graphs gives p = {p_graphs:.3f}, since the cells of one graph share two forget sets. The "
         f"untrained model has nearly the same difference: the median cell lies within {apart.median():.4f} of it, the "
-        f"furthest, {TITLES.get(furthest['method'], furthest['method'])} under {BACKBONE_TITLES[furthest['backbone']]} on "
+        f"furthest, {method_title(furthest['method'])} under {BACKBONE_TITLES[furthest['backbone']]} on "
         f"{graph_title(furthest['data'])}, within {apart.max():.3f}."
     )
     return Finding(
@@ -232,7 +230,7 @@ def check_nothing_resists() -> Finding:
         f"pairs. "
         f"{int(resists)} of {len(largest)} algorithms stay within {NEAR} of Gold on every graph; the largest excess "
         f"is that of "
-        f"{TITLES.get(own['method'], own['method'])} on {graph_title(own['data'])}.{without_records(table['method'])}"
+        f"{method_title(own['method'])} on {graph_title(own['data'])}.{without_records(table['method'])}"
     )
     return Finding(verdict, float(own["excess"]), (float(own["excess_low"]), float(own["excess_high"])), detail)
 
@@ -266,7 +264,7 @@ def check_dblp_numbers() -> Finding:
     table["gap"] = table["ours"] - table["printed"]
     worst = table.loc[table["gap"].abs().idxmax()]
     words = [
-        f"{TITLES[row.method]} {row.forget}: {row.printed:.4f} printed, {row.ours:.3f} ours [{row.low:.3f}, "
+        f"{METHOD_TITLES[row.method]} {row.forget}: {row.printed:.4f} printed, {row.ours:.3f} ours [{row.low:.3f}, "
         f"{row.high:.3f}], exact "
         f"{row.exact:.3f}"
         for row in table.itertuples()

@@ -9,8 +9,8 @@ from scipy.stats import spearmanr
 from lethe_lib.evaluation import mean_interval, ratio_interval
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.claims_edge_audit import only_retrained, plain_runs
-from lethe_lib.reporting.families import TITLES
-from lethe_lib.reporting.leaderboard import BACKBONE_TITLES, GRAPH_TITLES, trained_again
+from lethe_lib.reporting.leaderboard import trained_again
+from lethe_lib.reporting.titles import BACKBONE_TITLES, GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.study import load_records
 from lethe_lib.study.benchmark import AUDIT, benchmark_excess, benchmark_records, main_backbone, missing_studies
 from lethe_lib.unlearning import UNLEARNERS
@@ -63,10 +63,10 @@ def check_small_graphs() -> Finding:
     slow, fast = int((published["low"] > 1).sum()), int((published["high"] < 1).sum())
     alone = small_graph_costs(records, backbone="sgc")
     alone = alone[~alone["method"].isin(table["method"])]
-    apart = ", ".join(f"{TITLES[r.method]} {r.ratio:.2g} on {GRAPH_TITLES[r.data]}" for r in alone.itertuples())
+    apart = ", ".join(f"{METHOD_TITLES[r.method]} {r.ratio:.2g} on {GRAPH_TITLES[r.data]}" for r in alone.itertuples())
     detail = (
         f"Retraining takes, in seconds: {golds}. Of {len(table)} (method, graph) pairs of {table['method'].nunique()} methods "
-        f"{slower} are slower with their whole interval and {faster} faster; slowest is {TITLES[worst['method']]} on "
+        f"{slower} are slower with their whole interval and {faster} faster; slowest is {METHOD_TITLES[worst['method']]} on "
         f"{GRAPH_TITLES[worst['data']]}, {worst['ratio']:.2g} times Gold. Preset published: "
         f"{slow} of {len(published)} slower, {fast} faster. Seconds are from a shared machine and noisy; each is held against "
         "the Golds of the same cell and seed."
@@ -128,7 +128,7 @@ def generic_table() -> pd.DataFrame:
     """L19 pair by pair for the reader: mean with its t interval over graphs; with two graphs both values instead."""
     values, rows = generic_differences(), []
     for method, native in product(TUNED, native_methods()):
-        row = {"method": TITLES[method], "against": TITLES[native]}
+        row = {"method": METHOD_TITLES[method], "against": METHOD_TITLES[native]}
         for column, title in (("memory", "AUC minus its"), ("time", "seconds over its")):
             own = values.get((method, native, column), ())
             row |= {title: _difference(column, own), f"graphs, {title.split()[0]}": len(own)}
@@ -159,7 +159,7 @@ def check_generic_wins() -> Finding:
         own = [found for key, found in ends.items() if key[2] == column]
         better, worse = sum(high < 0 for _, _, high in own), sum(low > 0 for _, low, _ in own)
         told.append(f"{title}: less in {better} of {pairs} pairs with the whole interval, more in {worse}")
-    rest = [TITLES[name] for name in native_methods() if not any(key[1:] == (name, "memory") for key in values)]
+    rest = [METHOD_TITLES[name] for name in native_methods() if not any(key[1:] == (name, "memory") for key in values)]
     detail = (
         f"{'; '.join(told)}, pair by pair in the chapter. Without a memory to compare: {', '.join(rest) or 'none'}. Budgets "
         f"are not equal: backward passes of a request, median, {passes()} (0: a solver of its own); those of the presets, tuned "
@@ -175,7 +175,7 @@ def passes() -> str:
     records = records[(records["preset"] == "corrected") & (records["status"] != "unsupported")]
     names = [name for name in (*TUNED, *native_methods()) if name in set(records["method"])]
     median = records.groupby("method")["backwards"].median()
-    return ", ".join(f"{TITLES[name]} {median[name]:.0f}" for name in names)
+    return ", ".join(f"{METHOD_TITLES[name]} {median[name]:.0f}" for name in names)
 
 
 def rank_table(where: str = "published") -> pd.DataFrame:
@@ -287,7 +287,7 @@ def check_backbones() -> Finding:
         for name, part in others.groupby("backbone")
     ]
     where = "every" if everywhere else "not every"
-    absent = ", ".join(TITLES[name] for name in UNLEARNERS if any(name in names for names in others["absent"]))
+    absent = ", ".join(METHOD_TITLES[name] for name in UNLEARNERS if any(name in names for names in others["absent"]))
     counts = f"{others['methods'].min()} to {others['methods'].max()}"
     detail = (
         f"LinkTeller is higher on the low set for {where} method and backbone, on "

@@ -21,7 +21,7 @@ from scipy.stats import binomtest, norm, rankdata
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.claims_sampling_priors import smallest_cell
 from lethe_lib.reporting.glue import as_text
-from lethe_lib.reporting.leaderboard import GRAPH_TITLES
+from lethe_lib.reporting.titles import GRAPH_TITLES
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study.membership import GRAPHS, load_membership
 

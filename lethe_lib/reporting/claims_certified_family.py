@@ -5,9 +5,10 @@ import pandas as pd
 
 from lethe_lib.evaluation import mean_interval, ratio_interval
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.families import GRAPHS, NATIVE, TITLES, as_points, family_records
+from lethe_lib.reporting.families import GRAPHS, NATIVE, as_points, family_records
 from lethe_lib.reporting.glue import as_text
 from lethe_lib.reporting.native_family import CERTIFIED, request_steps
+from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.study import load_records
 
 CHAPTER = "11_certified_family"
@@ -111,7 +112,7 @@ def check_backbone_gap() -> Finding:
     effect, low, high = mean_interval(own["gap"])
     words = []
     for preset, part in table.groupby("preset", sort=False):
-        gaps = ", ".join(f"{GRAPHS[row.data]} {as_points(row.gap)}" for row in part.itertuples())
+        gaps = ", ".join(f"{GRAPH_TITLES[row.data]} {as_points(row.gap)}" for row in part.itertuples())
         words.append(f"{preset}: {gap_verdict(part)} ({gaps} points)")
     detail = (
         f"GCN minus SGC. {'; '.join(words)}. Effect: mean over graphs under preset published, its interval over graphs. The "
@@ -177,16 +178,16 @@ def check_dearer_than_gold() -> Finding:
     verdict = dearer_verdict(table)
     least = table.loc[table["ratio"].idxmin()]
     words = [
-        f"{TITLES[row.method]} {as_text(row.ratio, 2)} ({as_text(row.least, 2)} to {as_text(row.most, 2)}; the step alone "
+        f"{METHOD_TITLES[row.method]} {as_text(row.ratio, 2)} ({as_text(row.least, 2)} to {as_text(row.most, 2)}; the step alone "
         f"{as_text(row.alone, 2)})"
         for row in table.itertuples()
     ]
     paper = request_steps()
     paper = paper[~paper["single"] & paper["ridge"].notna()]
     paper = paper[paper["edges"] == paper.groupby(["data", "seed", "method"])["edges"].transform("max")]
-    with_paper = [f"{TITLES[m]} {as_text(part['ratio'].median(), 2)}" for m, part in paper.groupby("method")]
+    with_paper = [f"{METHOD_TITLES[m]} {as_text(part['ratio'].median(), 2)}" for m, part in paper.groupby("method")]
     beside = [
-        f"{TITLES[row.method]} {as_text(row.ratio, 2)} "
+        f"{METHOD_TITLES[row.method]} {as_text(row.ratio, 2)} "
         + (f"[{as_text(row.low, 2)}, {as_text(row.high, 2)}]" if row.runs > 1 else "(one run)")
         for row in published.itertuples()
     ]

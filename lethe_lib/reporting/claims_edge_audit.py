@@ -8,9 +8,8 @@ import pandas as pd
 from scipy.stats import norm
 
 from lethe_lib.errors import InputError
-from lethe_lib.reporting.attack_controls import graph_title
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.families import TITLES
+from lethe_lib.reporting.titles import METHOD_TITLES, graph_title
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study import load_records
 from lethe_lib.study.edge_audit import CERTIFIED_SGC, CONTROLS, HEADLINE, WITHIN, EdgeAuditConfiguration
@@ -135,7 +134,7 @@ def _place(run: pd.Series) -> str:
 
 def _names(names: Iterable[str]) -> str:
     """Titles of methods or graphs, in words."""
-    return "; ".join(TITLES.get(name) or graph_title(name) for name in names) or "none"
+    return "; ".join(METHOD_TITLES.get(name) or graph_title(name) for name in names) or "none"
 
 
 def check_memory() -> Finding:

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.families import TITLES, accuracy_cells, as_points
-from lethe_lib.reporting.leaderboard import GRAPH_TITLES
+from lethe_lib.reporting.families import accuracy_cells, as_points
+from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.study.benchmark import benchmark_records, on_main_backbone
 from lethe_lib.unlearning import UNLEARNERS
 
@@ -69,7 +69,7 @@ def check_accuracy_kept() -> Finding:
 def cell_name(cell: pd.Series) -> str:
     """A cell and its mean change in words."""
     place = f"{GRAPH_TITLES.get(cell['data'], cell['data'])}, {cell['forget']}, {cell['preset']}"
-    return f"{TITLES[cell['method']]} ({place}: {as_points(cell['change'])} points)"
+    return f"{METHOD_TITLES[cell['method']]} ({place}: {as_points(cell['change'])} points)"
 
 
 CLAIMS = (

@@ -5,7 +5,8 @@ import pandas as pd
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import mean_interval
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.families import TITLES, family_records
+from lethe_lib.reporting.families import family_records
+from lethe_lib.reporting.titles import METHOD_TITLES
 
 CHAPTER = "10_parameter_family"
 METHODS = ("fine_tuning", "salun")
@@ -53,7 +54,8 @@ def check_stealing_raised() -> Finding:
     verdict = "holds" if (own["low"] > 0).all() else "fails" if (own["high"] < 0).any() else "inconclusive"
     least = own.loc[own["raised"].idxmin()]
     words = [
-        f"{TITLES[row.method]}, {row.preset}: {row.raised:+.3f} [{row.low:+.3f}, {row.high:+.3f}], signed {row.signed:+.3f}"
+        f"{METHOD_TITLES[row.method]}, {row.preset}: {row.raised:+.3f} [{row.low:+.3f}, {row.high:+.3f}], "
+        f"signed {row.signed:+.3f}"
         for row in table.itertuples()
     ]
     detail = f"Change of the AUC against the original's weights on the same graph. {'; '.join(words)}."

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm, t
 
-from lethe_lib.reporting.attack_controls import graph_title
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.glue import as_text
+from lethe_lib.reporting.titles import graph_title
 from lethe_lib.sampling import sampled_prior_bounds
 from lethe_lib.study.sampling_priors import load_sampling_priors, load_table
 

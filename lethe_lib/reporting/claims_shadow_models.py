@@ -18,10 +18,10 @@ import pandas as pd
 from scipy.stats import t
 
 from lethe_lib.errors import InputError
-from lethe_lib.reporting.attack_controls import graph_title
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.claims_sampling_priors import smallest_cell
 from lethe_lib.reporting.glue import as_text
+from lethe_lib.reporting.titles import graph_title
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.shadow import ShadowTraining
 from lethe_lib.study.membership import COUNTS, load_membership

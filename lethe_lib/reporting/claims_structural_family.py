@@ -5,8 +5,9 @@ import pandas as pd
 
 from lethe_lib.evaluation import mean_interval
 from lethe_lib.reporting.claims import Claim, Finding
-from lethe_lib.reporting.families import GRAPHS, as_points, prediction_interval
+from lethe_lib.reporting.families import as_points, prediction_interval
 from lethe_lib.reporting.native_family import PRINTED_COLLAPSE, chosen_settings, collapse_records
+from lethe_lib.reporting.titles import GRAPH_TITLES
 from lethe_lib.study.studies import written_out
 
 CHAPTER = "12_structural_family"
@@ -33,9 +34,7 @@ def check_collapse() -> Finding:
     words, own = [], records[records["preset"] == "published"]
     for (preset, data), part in records.groupby(["preset", "data"], sort=False):
         collapsed = int((part["status"] == "collapsed").sum())
-        text = (
-            f"{GRAPHS[data]}, {preset}: accuracy {100 * part['accuracy_test'].mean():.1f} %, {collapsed} of {len(part)}"
-        )
+        text = f"{GRAPH_TITLES[data]}, {preset}: accuracy {100 * part['accuracy_test'].mean():.1f} %, {collapsed} of {len(part)}"
         if preset == "published":
             low, high = prediction_interval(part["accuracy_test"])
             inside = "within" if low <= PRINTED_COLLAPSE[data] <= high else "outside"
@@ -47,7 +46,7 @@ def check_collapse() -> Finding:
     verdicts = [f"{preset} {collapse_verdict(part)}" for preset, part in records.groupby("preset", sort=False)]
     detail = (
         f"By preset: {', '.join(verdicts)}. Collapsed runs of all: {'; '.join(words)}. "
-        f"Effect: change of accuracy against UtU on {GRAPHS[least]}, where it is "
+        f"Effect: change of accuracy against UtU on {GRAPH_TITLES[least]}, where it is "
         f"smaller ({as_points(effect)} points). ogbn-arxiv is not among our graphs."
     )
     return Finding(collapse_verdict(own), effect, (low, high), detail)

@@ -8,7 +8,7 @@ import pandas as pd
 from lethe_lib.evaluation import mean_interval, ratio_interval
 from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.glue import as_text
-from lethe_lib.reporting.leaderboard import GRAPH_TITLES
+from lethe_lib.reporting.titles import GRAPH_TITLES
 from lethe_lib.study import load_records
 
 CHAPTER = "06_walk_centrality"

@@ -18,6 +18,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import mean_interval
 from lethe_lib.reporting.glue import as_text
 from lethe_lib.reporting.style import PALETTE
+from lethe_lib.reporting.titles import ATTACK_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
 from lethe_lib.study.benchmark import BROKEN as BROKEN
 from lethe_lib.study.benchmark import with_outcomes
@@ -26,35 +27,7 @@ from lethe_lib.unlearning import UNLEARNERS
 
 STUDY = "generic_unlearning"
 NATIVE = "graph_native"
-TITLES = {
-    "original": "Original on G",
-    "utu": "UtU",
-    "gold": "Gold",
-    "untrained": "Untrained",
-    "fine_tuning": "Fine-tuning",
-    "neg_grad": "NegGrad",
-    "adv_neg_grad": "AdvNegGrad",
-    "adv_neg_grad_matched": "AdvNegGrad, matched",
-    "unsir": "UNSIR",
-    "npo": "NPO",
-    "l1_sparse": "l1-sparse",
-    "bad_teaching": "BadTeaching",
-    "scrub": "SCRUB",
-    "fisher": "Fisher Forgetting",
-    "ssd": "SSD",
-    "ssd_edge_diff": "SSD, edge difference",
-    "salun": "SalUn",
-    "salun_edge_diff": "SalUn, edge difference",
-    "memoriser": "Memoriser",
-    "ceu": "CEU",
-    "idea": "IDEA",
-    "gif": "GIF",
-    "cgu": "CGU",
-    "scalegun": "ScaleGUN",
-    "gnn_delete": "GNNDelete",
-}
-GRAPHS = {"photo": "Photo", "computers": "Computers", "dblp": "DBLP", "cora": "Cora", "pubmed": "PubMed"}
-ATTACK_TITLES = {"link_teller": "LinkTeller", "link_stealing": "Link Stealing", "e_umia": "E-UMIA"}
+GRAPHS = ("photo", "computers", "dblp", "cora", "pubmed")
 
 PRINTED = {
     "photo": {
@@ -145,10 +118,10 @@ def outcomes(methods: tuple[str, ...], study: str = STUDY, backbone: str = "gcn"
                 continue
             worst = mine.loc[mine["change"].idxmin()]
             row = {
-                "method": TITLES[method],
+                "method": METHOD_TITLES[method],
                 "preset": preset,
                 "accuracy, points": as_points(mine["change"].mean()),
-                "worst cell": f"{as_points(worst['change'])} ({GRAPHS.get(worst['data'], worst['data'])}, {worst['forget']})",
+                "worst cell": f"{as_points(worst['change'])} ({graph_title(worst['data'])}, {worst['forget']})",
                 "seeds": f"±{100 * float(np.sqrt(np.mean(mine['spread'] ** 2))):.1f}",
                 "collapsed": f"{mine['broken'].sum()} of {mine['runs'].sum()}",
                 "time, % of Gold": as_text(100 * float(mine["share"].median()), 2),
@@ -168,10 +141,8 @@ def collapsed_cells(methods: tuple[str, ...], study: str = STUDY, backbone: str 
     cells = cells[(cells["broken"] > 0) & cells["method"].isin(methods) & (cells["backbone"] == backbone)]
     words = []
     for (method, preset), part in cells.groupby(["method", "preset"], sort=False):
-        places = [
-            f"{GRAPHS.get(row.data, row.data)} {row.forget} ({row.broken} of {row.runs})" for row in part.itertuples()
-        ]
-        words.append(f"{TITLES[method]} under {preset} on {', '.join(places)}")
+        places = [f"{graph_title(row.data)} {row.forget} ({row.broken} of {row.runs})" for row in part.itertuples()]
+        words.append(f"{METHOD_TITLES[method]} under {preset} on {', '.join(places)}")
     return "; ".join(words) or "nowhere"
 
 
@@ -192,7 +163,7 @@ def accuracy_figure(methods: tuple[str, ...], study: str = STUDY, backbone: str 
                 ax.plot(100 * row["change"], place, "X" if row["broken"] else "o", color=colour, markersize=5)
             ax.axvline(0, color="0.5", linewidth=1)
             ax.set(title=f"{preset}, {forget} set")
-            ax.set_yticks(range(len(shown)), [TITLES[method] for method in shown])
+            ax.set_yticks(range(len(shown)), [METHOD_TITLES[method] for method in shown])
     axes[0, 0].invert_yaxis()
     for ax in axes[-1]:
         ax.set_xlabel("change of test accuracy, points")
@@ -224,7 +195,7 @@ def excess_figure(methods: tuple[str, ...], preset: str, study: str = STUDY, bac
             ax.axvline(0, color="0.5", linewidth=1)
             ax.set(title=f"{title}, {forget} set")
             ax.xaxis.set_major_locator(MaxNLocator(5))
-            ax.set_yticks(range(len(shown)), [TITLES[method] for method in shown])
+            ax.set_yticks(range(len(shown)), [METHOD_TITLES[method] for method in shown])
     axes[0, 0].invert_yaxis()
     for ax in axes[-1]:
         ax.set_xlabel(f"AUC above that of Gold, preset {preset}")
@@ -263,7 +234,7 @@ def backbones_table(methods: tuple[str, ...]) -> pd.DataFrame:
     cells = cells[cells["data"].isin(others["data"]) & (cells["preset"] == "corrected") & cells["method"].isin(methods)]
     rows = []
     for method in methods:
-        row = {"method": TITLES[method]}
+        row = {"method": METHOD_TITLES[method]}
         for backbone in dict.fromkeys(cells["backbone"]):
             mine = cells[(cells["method"] == method) & (cells["backbone"] == backbone)]
             note = " (collapsed)" if mine["broken"].sum() else ""
@@ -337,7 +308,7 @@ def printed_table(rows: pd.DataFrame) -> pd.DataFrame:
     """:func:`printed_rows` as a reader sees it: accuracy in percent, both numbers with our range over seeds."""
     shown = []
     for row in rows.to_dict("records"):
-        line = {"row": "Original" if row["method"] == "utu" else TITLES[row["method"]]}
+        line = {"row": "Original" if row["method"] == "utu" else METHOD_TITLES[row["method"]]}
         for name, title, scale, digits in (("accuracy", "accuracy, %", 100, 1), ("stealing", "Link Stealing", 1, 3)):
             values = [scale * row[f"{name}_{part}"] for part in ("printed", "ours", "least", "most")]
             printed, ours, least, most = (f"{value:.{digits}f}" for value in values)
@@ -360,7 +331,7 @@ def mismatch_sentences(rows: pd.DataFrame) -> list[str]:
     kinds = (("accuracy", "accuracy", 100, 1, " points"), ("stealing", "Link Stealing (folded)", 1, 3, ""))
     sentences = []
     for row in rows.to_dict("records"):
-        title = "Original" if row["method"] == "utu" else TITLES[row["method"]]
+        title = "Original" if row["method"] == "utu" else METHOD_TITLES[row["method"]]
         for name, what, scale, digits, unit in kinds:
             if row[f"{name}_agrees"] == "yes":
                 continue
@@ -395,7 +366,7 @@ def chosen_table(methods: tuple[str, ...]) -> pd.DataFrame:
         for row in tried[tried["chosen"]].to_dict("records"):
             rows.append(
                 {
-                    "method": TITLES[method],
+                    "method": METHOD_TITLES[method],
                     "chosen": ", ".join(f"{name} {value:g}" for name, value in row["settings"].items()),
                     "admissible": f"{tried['admissible'].sum()} of {len(tried)}",
                     "validation accuracy, points": as_points(row["accuracy_change"]),
@@ -421,7 +392,7 @@ def search_figure(methods: tuple[str, ...]) -> Figure:
         tried = table[table["method"] == method]
         aim = "gap" if UNLEARNERS[method].uses_forget_samples else "weight_change"
         _search_panel(ax, tried, aim)
-        ax.set(title=TITLES[method], ylabel=f"{aim.replace('_', ' ')}{', nats' if aim == 'gap' else ''}")
+        ax.set(title=METHOD_TITLES[method], ylabel=f"{aim.replace('_', ' ')}{', nats' if aim == 'gap' else ''}")
     for ax in axes.flat[len(methods) :]:
         ax.axis("off")
     fig.supxlabel("change of validation accuracy on the worst graph, points")
@@ -496,5 +467,5 @@ def _colour(data: str) -> str:
 def _graph_legend(fig: Figure, table: pd.DataFrame) -> None:
     names = _graphs(table)
     handles = [plt.Line2D([], [], color=_colour(name), marker="o", linewidth=1.5) for name in names]
-    labels = [GRAPHS.get(name, name) for name in names]
+    labels = [graph_title(name) for name in names]
     fig.legend(handles, labels, loc="outside lower center", ncols=max(1, len(names)))

@@ -16,10 +16,10 @@ from lethe_lib.errors import InputError
 from lethe_lib.paths import repository
 from lethe_lib.reporting.claims import CLAIMS
 from lethe_lib.reporting.claims_accuracy_is_blind import accuracy_changes
-from lethe_lib.reporting.families import ATTACK_TITLES, TITLES
 from lethe_lib.reporting.glue import as_text, interval_text
 from lethe_lib.reporting.leaderboard import blindness, retrained_runs
 from lethe_lib.reporting.style import PALETTE, use_style
+from lethe_lib.reporting.titles import ATTACK_TITLES, METHOD_TITLES
 from lethe_lib.study.benchmark import (
     benchmark_excess,
     benchmark_records,
@@ -126,14 +126,14 @@ def _benchmark(records: pd.DataFrame, excess: pd.DataFrame, memory: pd.DataFrame
     working = methods[methods["method"] != "utu"]
     worst, more = working.loc[working["change"].idxmin()], int((working["share"] > 1).sum())
     again = retrained_runs(records, methods)
-    often = [TITLES[name] for name in again.index[again["share"] > 0.5]]
+    often = [METHOD_TITLES[name] for name in again.index[again["share"] > 0.5]]
     others = f"; {' and '.join(often)} trained again in most runs, which is retraining" if often else ""
     cost, change = 100 * working["share"].median(), 100 * working["change"].median()
     return (
         f"**Unlearning.** {len(methods)} methods. {'; '.join(sides)}: either side tells the model from a retrained one. Blind to "
         f"planted memory in most settings: {unseeing}. The median cost is {cost:.0f} % of retraining; "
         f"{more} {'method costs' if more == 1 else 'methods cost'} more{others}. Accuracy changes by {change:+.1f} points in the "
-        f"median and by {100 * worst['change']:+.1f} at worst ({TITLES[worst['method']]})."
+        f"median and by {100 * worst['change']:+.1f} at worst ({METHOD_TITLES[worst['method']]})."
     )
 
 
@@ -149,7 +149,7 @@ def _memory(memory: pd.DataFrame) -> str:
         "**Memory.** In the randomised edge audit (Cora, low-centrality edges) unlinking leaves memory. Of "
         f"{len(own)} methods {gone} remove{'s' if gone == 1 else ''} more than half of it with the whole interval; "
         f"least is left by "
-        f"{TITLES[best['method']]}: {best['residual']:.2f} {left} of it."
+        f"{METHOD_TITLES[best['method']]}: {best['residual']:.2f} {left} of it."
     )
 
 

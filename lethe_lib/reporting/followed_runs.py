@@ -28,8 +28,8 @@ from torch_geometric.data import Data
 from lethe_lib.data import load_graph
 from lethe_lib.evaluation import accuracy, posterior_distance
 from lethe_lib.models import Backbone, predict, train
-from lethe_lib.reporting.families import TITLES
 from lethe_lib.reporting.style import PALETTE
+from lethe_lib.reporting.titles import METHOD_TITLES
 from lethe_lib.structure import forget_set
 from lethe_lib.study.configuration import weight_change
 from lethe_lib.unlearning import UNLEARNERS, EdgeForgetSpec, EdgeRequest, UnlearningResult, unlearn
@@ -184,7 +184,7 @@ def released_models(case: Case, methods: tuple[str, ...], seed: int = 0) -> pd.D
     for name in methods:
         for preset in UNLEARNERS[name].settings:
             found = unlearn(name, case.original, case.data, case.pairs, seed, preset)
-            row = {"method": f"{TITLES[name]}, {preset}", **case.measure(found.model)}
+            row = {"method": f"{METHOD_TITLES[name]}, {preset}", **case.measure(found.model)}
             rows.append({**row, "backwards": found.steps.backwards, "status": found.status})
     return pd.DataFrame(rows).drop(columns="distance_other")
 

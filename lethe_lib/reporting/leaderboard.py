@@ -7,12 +7,9 @@ import numpy as np
 import pandas as pd
 
 from lethe_lib.reporting.attack_controls import controls_excess
-from lethe_lib.reporting.families import ATTACK_TITLES, GRAPHS, TITLES
+from lethe_lib.reporting.titles import ATTACK_TITLES, BACKBONE_TITLES, method_title
 from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS, unlearn
-
-GRAPH_TITLES = {**GRAPHS, "citeseer": "CiteSeer"}
-BACKBONE_TITLES = {"gcn": "GCN", "gat": "GAT", "gin": "GIN", "sage": "SAGE", "sgc": "SGC"}
 
 SORT = """<script>
 (function () {
@@ -120,7 +117,7 @@ def leaderboard_table(
     def add(title: str, texts: Sequence[str], keys: Sequence) -> None:
         shown[title], values[title] = list(texts), list(keys)
 
-    titles = [TITLES.get(name, name) for name in board["method"]]
+    titles = [method_title(name) for name in board["method"]]
     backbones = [BACKBONE_TITLES.get(name, name) for name in board["backbone"]]
     names = [t if b == "GCN" else f"{t} ({b})" for t, b in zip(titles, backbones, strict=True)]
     add("Method", names, names)
@@ -245,7 +242,7 @@ def _card(row: dict, failures: pd.DataFrame, certificates: Mapping[str, str]) ->
     own = failures[failures["method"] == name]
     broken = "; ".join(f"{r.runs} of {r.of} {r.status} under {r.preset}" for r in own.itertuples())
     lines += [("Not ok", broken or "no run")]
-    return TITLES.get(name, name), entry.reference or "control", lines
+    return method_title(name), entry.reference or "control", lines
 
 
 def interval_cells(table: pd.DataFrame, column: str, scale: float, digits: int, signed: bool = True) -> list[str]:

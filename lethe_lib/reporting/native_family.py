@@ -14,16 +14,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lethe_lib.reporting.families import (
-    ATTACK_TITLES,
     GRAPHS,
     NATIVE,
-    TITLES,
     as_points,
     family_records,
     outcomes,
     seeds_interval,
 )
 from lethe_lib.reporting.style import PALETTE
+from lethe_lib.reporting.titles import ATTACK_TITLES, GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.study import load_records
 from lethe_lib.unlearning import UNLEARNERS
 
@@ -73,7 +72,7 @@ def request_steps(where: str = "published") -> pd.DataFrame:
     steps["line"] = [
         f"CEU, {'new' if row.new_hessian else 'old'} Hessian"
         if row.method == "ceu"
-        else TITLES[row.method] + (", paper's ridge" if row.ridge == row.ridge else "")
+        else METHOD_TITLES[row.method] + (", paper's ridge" if row.ridge == row.ridge else "")
         for row in steps.itertuples()
     ]
     steps["residual_budgets"] = steps["residual"] / steps["budget"]
@@ -102,7 +101,7 @@ def bound_figure(steps: pd.DataFrame) -> Figure:
                 means.index, means["bound_budgets"], "--", marker=marker, color=colour, markersize=4, fillstyle="none"
             )
         ax.axhline(1, color="0.3", linewidth=1)
-        ax.set(xscale="log", yscale="log", title=GRAPHS[data])
+        ax.set(xscale="log", yscale="log", title=GRAPH_TITLES[data])
     _label(axes, "edges removed at once", "in budgets of (1, 1e-4)")
     found = _labelled(axes)
     found["exact residual"] = plt.Line2D([], [], color="0.3")
@@ -164,7 +163,7 @@ def time_figure(steps: pd.DataFrame) -> Figure:
             again = part.groupby("edges")["exhausted"].mean() > 0.5
             ax.plot(means.index[again], means[again], "x", color="black", markersize=7)
         ax.axhline(1, color="0.3", linewidth=1)
-        ax.set(xscale="log", yscale="log", title=GRAPHS[data])
+        ax.set(xscale="log", yscale="log", title=GRAPH_TITLES[data])
     _label(axes, "edges removed at once", "seconds over Gold's")
     found = _labelled(axes)
     found["with a retraining"] = plt.Line2D([], [], color="black", marker="x", linestyle="")
@@ -191,13 +190,13 @@ def noise_figure(steps: pd.DataFrame, where: str = "published") -> Figure:
             colour = PALETTE[list(GRAPHS).index(data)]
             mine = accuracies[(accuracies["method"] == method) & (accuracies["data"] == data)]
             means = mine.groupby("noise")["accuracy"].mean()
-            ax.plot(means.index, means, "o-", color=colour, markersize=4, label=GRAPHS[data])
+            ax.plot(means.index, means, "o-", color=colour, markersize=4, label=GRAPH_TITLES[data])
             needed = steps[(steps["method"] == method) & (steps["data"] == data)]
             needed = geometric_means(needed, ("needed_noise",))["needed_noise"].dropna()
             level = 0.02 + 0.05 * number
             ax.plot(needed.iloc[0], level, "|", color=colour, markersize=10, markeredgewidth=2)
             ax.plot(needed.iloc[-1], level, ">", color=colour, markersize=6)
-        ax.set(xscale="log", title=TITLES[method])
+        ax.set(xscale="log", title=METHOD_TITLES[method])
     axes[0].set_ylim(0, 1)
     _label(axes, "noise", "test accuracy")
     handles, labels = axes[0].get_legend_handles_labels()
@@ -234,8 +233,8 @@ def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated:
         carried = exhausted.index[~exhausted]
         rows.append(
             {
-                "graph": GRAPHS[data],
-                "method": TITLES[method] + (", paper's ridge" if ridge == ridge else ""),
+                "graph": GRAPH_TITLES[data],
+                "method": METHOD_TITLES[method] + (", paper's ridge" if ridge == ridge else ""),
                 "needed, 1 edge": needed.iloc[0],
                 "needed, 5 %": needed.iloc[-1],
                 "borne": borne,
@@ -267,7 +266,7 @@ def ridge_table(steps: pd.DataFrame, where: str = "published") -> pd.DataFrame:
         carried = bounds.index[bounds <= 1]
         rows.append(
             {
-                "graph": GRAPHS[data],
+                "graph": GRAPH_TITLES[data],
                 "ridge": ridge,
                 "head, %": 100 * float(runs["own_accuracy"].mean()),
                 "trained SGC, %": 100 * float(runs["original_accuracy"].mean()),
@@ -291,9 +290,9 @@ def residual_table(where: str = "published") -> pd.DataFrame:
     for (data, backbone, method), part in shown.groupby(["data", "backbone", "method"], sort=False):
         rows.append(
             {
-                "graph": GRAPHS[data],
+                "graph": GRAPH_TITLES[data],
                 "backbone": backbone.upper(),
-                "method": TITLES[method],
+                "method": METHOD_TITLES[method],
                 "residual": float(part["certificate_residual"].median()),
                 "certificates": f"{int(part['certificate_given'].sum())} of {len(part)}",
                 "accuracy, points": as_points(part["change"].mean()),
@@ -319,7 +318,7 @@ def seconds_table(steps: pd.DataFrame) -> pd.DataFrame:
         means = geometric_means(part, ("ratio", "alone"))
         rows.append(
             {
-                "graph": GRAPHS[data],
+                "graph": GRAPH_TITLES[data],
                 "method": line,
                 "1 edge": means["ratio"].iloc[0],
                 "5 %": means["ratio"].iloc[-1],
@@ -378,7 +377,7 @@ def collapse_figure(records: pd.DataFrame) -> Figure:
                 ax.fill_between(found.index, found["min"], found["max"], color=colour, alpha=0.2)
             if preset == "published" and data in PRINTED_COLLAPSE:
                 ax.axhline(PRINTED_COLLAPSE[data], color="0.2", linestyle=":", label="printed")
-            ax.set(title=f"{GRAPHS[data]}, {preset}", xscale="log", ylim=(0, 1))
+            ax.set(title=f"{GRAPH_TITLES[data]}, {preset}", xscale="log", ylim=(0, 1))
     _label(list(axes.flat), "epochs", "test accuracy")
     found = _labelled(list(axes.flat))
     fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=4)

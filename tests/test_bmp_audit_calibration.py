@@ -19,6 +19,7 @@ from lethe_lib.errors import DataNotFound, InputError
 from lethe_lib.reporting import claims_mcmc_audit
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study import audit_calibration
+from lethe_lib.study.verify import frames_difference
 
 SMALLEST_P = 1e-3
 
@@ -179,6 +180,17 @@ def test_the_study_writes_what_it_simulated(small_study):
     assert bits["true_left"].to_numpy() == pytest.approx(np.log(3))
     assert (bits["n_out"] + bits["n_in"] == bits["runs"]).all()
     assert "provenance_commit" in table
+
+
+def test_published_cells_are_recomputed_to_the_last_digit(small_study, tmp_path, monkeypatch):
+    path, table = small_study
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path))
+    (tmp_path / "audit_calibration.parquet").write_bytes(path.read_bytes())
+    cells = audit_calibration.published_cells()
+    assert len(cells) == len(set(cells)) == 2 + 2 + 3 * 2  # designs of two methods; runs and flips
+    assert sum(len(one.of(table)) for one in audit_calibration.cells(audit_calibration.METHODS)) == len(table)
+    for cell in cells:
+        assert frames_difference(audit_calibration.recomputed(cell)) == (0.0, "")
 
 
 def test_missing_records_say_what_to_do(tmp_path):

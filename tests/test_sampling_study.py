@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 
 import networkx as nx
 import numpy as np
@@ -25,7 +26,7 @@ from lethe_lib.sampling import (
     sampled_prior_bounds,
     total_variation,
 )
-from lethe_lib.study import bench_samplers, sampling_priors
+from lethe_lib.study import bench_samplers, sampling_priors, verify
 
 needs_real_graphs = pytest.mark.skipif(not os.environ.get("LETHE_DATA"), reason="needs the real graphs: set LETHE_DATA")
 
@@ -41,6 +42,26 @@ def published(tmp_path_factory):
             "cora", folder, 400, 3, 1, ("uniform", "degree_weighted", "snowball"), (0.1, 0.5), lambda text: None
         )
     return folder
+
+
+def test_published_cells_are_recomputed_and_compared(published, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sampling_priors, "load_graph", lambda name: load_graph("synthetic"))
+    monkeypatch.setattr(sampling_priors, "CHALLENGES", 8)
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path))
+    shutil.copytree(published, tmp_path / "sampling_priors")
+    options = argparse.Namespace(study=["sampling_priors"], key=[], count=20, seed=0, tolerance=0.02)
+    assert verify.main(options) == 0
+    assert capsys.readouterr().out.count("largest difference 0") == 6
+    path = tmp_path / "sampling_priors" / "cora" / "priors.parquet"
+    table = pd.read_parquet(path)
+    spoilt = (table["sampler"] == "snowball") & (table["ratio"] == 0.5) & (table["node"] == 7)
+    table.loc[spoilt, "second_half"] += np.uint16(40)
+    table.to_parquet(path)
+    assert verify.main(options) == 1
+    found = [line for line in capsys.readouterr().out.splitlines() if "DIFFERS" in line]
+    assert len(found) == 1 and "cora snowball 0.5" in found[0] and "in second_half" in found[0]
+    options.key = ["cora uniform 0.1"]
+    assert verify.main(options) == 0
 
 
 def test_total_variation_by_hand():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -30,7 +31,7 @@ from lethe_lib.study import (
 )
 from lethe_lib.study.records import TIMED, configuration
 from lethe_lib.study.trained import trained
-from lethe_lib.study.verify import difference
+from lethe_lib.study.verify import difference, frames_difference
 
 TINY = UnlearningConfiguration(
     "synthetic-tiny", method="fine_tuning", attacks=("link_teller", "link_stealing"), training=(("epochs", 15),)
@@ -261,6 +262,17 @@ def small_study():
         for seed in (0, 1)
         for method, shift in methods
     ]
+
+
+def test_tables_are_compared_column_by_column():
+    old = pd.DataFrame({"a": [1.0, np.nan, np.inf], "b": ["x", "y", "z"], "n": np.array([0, 3, 5], np.uint16)})
+    assert frames_difference([(old, old.copy()), (old.assign(other=1), old)]) == (0.0, "")
+    assert frames_difference([(old, old.assign(a=[1.25, np.nan, np.inf]))]) == (0.25, "in a")
+    assert frames_difference([(old, old.assign(n=[0, 3, 4]))]) == (0.2, "in n")
+    assert frames_difference([(old, old.assign(b=["x", "y", "w"]))]) == (np.inf, "in b")
+    assert frames_difference([(old, old.assign(a=[1.0, 0.0, np.inf]))]) == (np.inf, "in a")
+    assert frames_difference([(old, old.assign(a=[1.0, np.nan, -np.inf]))]) == (np.inf, "in a")
+    assert "number of rows" in frames_difference([(old, old.head(2))])[1]
 
 
 def test_publish_and_load(tmp_path, monkeypatch):

@@ -99,22 +99,65 @@ def _smaller(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float32) if values.dtype == np.float64 else values
 
 
-def tables(names, progress) -> Iterator[pd.DataFrame]:
-    """All tables of the named parts, one after the other."""
+class Cell(NamedTuple):
+    """Audits that are simulated together: of a method on a design (runs without and with the node), or of noisy bits."""
+
+    method: str
+    strength: float | str
+    design: tuple[int, int] = (0, 0)
+    flip: float = np.nan
+    runs: int = 0
+
+    def __str__(self) -> str:
+        where = (
+            f"flip {self.flip}, {self.runs} runs" if self.runs else f"{self.design[0]} without, {self.design[1]} with"
+        )
+        return f"{self.method}, strength {self.strength}, {where}"
+
+    def rows(self) -> pd.DataFrame:
+        """Simulate and audit."""
+        if self.runs:
+            return noisy_bit_rows(self.flip, self.runs, self.strength).assign(runs=self.runs)
+        return model_rows(self.method, self.strength, self.design).assign(runs=sum(self.design))
+
+    def of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of this cell in a table of the study."""
+        mine = table["strength"] == str(self.strength)
+        if self.runs:
+            mine &= (table["part"] == "noisy bit") & np.isclose(table["flip"], self.flip) & (table["runs"] == self.runs)
+        else:
+            mine &= (table["part"] == "model") & (table["method"] == self.method) & (table["n_in"] == self.design[1])
+        return table[mine]
+
+
+def cells(names) -> list[Cell]:
+    """All cells of the named parts."""
+    found = []
     for name in names:
         strengths = METHODS[name].strengths
         if name == "noisy bit":
-            for runs in RUNS:
-                for flip in FLIPS:
-                    # A learnt strength needs a table per strength: left out where the runs call for the finest grids.
-                    for strength in strengths if runs < max(RUNS) else strengths[:1]:
-                        progress(f"{name}: flip {flip}, {runs} runs, strength {strength}")
-                        yield noisy_bit_rows(flip, runs, strength).assign(runs=runs)
+            # A learnt strength needs a table per strength: left out where the runs call for the finest grids.
+            found += [
+                Cell(name, strength, flip=flip, runs=runs)
+                for runs in RUNS
+                for flip in FLIPS
+                for strength in (strengths if runs < max(RUNS) else strengths[:1])
+            ]
         else:
-            for strength in strengths:
-                for design in DESIGNS:
-                    progress(f"{name}: strength {strength}, {design[0]} runs without and {design[1]} with the node")
-                    yield model_rows(name, strength, design).assign(runs=sum(design))
+            found += [Cell(name, strength, design) for strength in strengths for design in DESIGNS]
+    return found
+
+
+def published_cells() -> list[str]:
+    """What of the published table can be recomputed on its own."""
+    table = load_audit_calibration()
+    return [str(cell) for cell in cells(METHODS) if len(cell.of(table))]
+
+
+def recomputed(cell: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Published rows and fresh ones, in the same order, of one of the ``published_cells``."""
+    one = next(one for one in cells(METHODS) if str(one) == cell)
+    yield one.of(load_audit_calibration()), one.rows().sort_values("n_in", kind="stable", ignore_index=True)
 
 
 def load_audit_calibration(where: str | Path = "published") -> pd.DataFrame:
@@ -148,7 +191,11 @@ def main(arguments: argparse.Namespace) -> int:
     for name in arguments.only:
         METHODS[name]
     path = arguments.out or paths.results() / f"{NAME}.parquet"
-    found = pd.concat(tables(arguments.only, lambda text: print(text, flush=True)), ignore_index=True)
+    frames = []
+    for cell in cells(arguments.only):
+        print(cell, flush=True)
+        frames.append(cell.rows())
+    found = pd.concat(frames, ignore_index=True)
     provenance = {f"provenance_{key}": value for key, value in environment().items()}
     found = found.assign(seed=SEED, rank_draws=DRAWS, **provenance)
     if path.exists() and set(arguments.only) != set(METHODS):

@@ -12,7 +12,7 @@ Counts are integers that depend on the seed only, so a recomputation must give e
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -255,6 +255,25 @@ def load_table(table: str, where: str | Path = "published", graphs: Iterable[str
         raise InputError(f"unknown table {table!r}: choose one of {', '.join(TABLES)}")
     frames = [read_table(folder / f"{table}.parquet").assign(graph=name) for name, folder in _folders(where, graphs)]
     return pd.concat(frames, ignore_index=True)
+
+
+def published_cells() -> list[str]:
+    """What of the published tables can be recomputed on its own: graph, sampler and ratio."""
+    draws = load_table("draws")
+    return [f"{row.graph} {row.sampler} {row.ratio:g}" for row in draws.itertuples()]
+
+
+def recomputed(cell: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Published rows and fresh ones, in the same order, of every table of one of the ``published_cells``."""
+    name, sampler, ratio = cell.split()
+    data, folder = load_graph(name), paths.results() / "sampling_priors" / name
+    provenance = json.loads((folder / "provenance.json").read_text())
+    nodes = structure_of(data)
+    yield read_table(folder / "nodes.parquet"), nodes
+    found = study_cell(data, nodes, sampler, float(ratio), provenance["draws"], provenance["seed"], 1)
+    for table, fresh in found.items():
+        published = read_table(folder / f"{table}.parquet")
+        yield published[(published["sampler"] == sampler) & (published["ratio"] == float(ratio))], fresh
 
 
 def _folders(where, graphs):

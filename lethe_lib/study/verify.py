@@ -1,5 +1,7 @@
 """``python -m lethe_lib verify``: recompute a random sample of the published records, some of every study, and compare.
 
+Studies that are tables of simulations in place of lists of runs are recomputed by cells, say all draws of one sampler.
+
 ``--key`` recomputes those records that a table or a figure rests on, whatever their study.
 
 Two honest runs of one configuration agree to the last digit on one machine and one set of versions. On another
@@ -10,7 +12,10 @@ difference still counts as agreement. Timings and memory are not compared.
 import argparse
 import json
 import math
+from collections.abc import Iterable
+from importlib import import_module
 
+import numpy as np
 import pandas as pd
 
 from lethe_lib import paths
@@ -18,7 +23,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study.records import TIMED, configuration, load_records
 from lethe_lib.study.runner import run
-from lethe_lib.study.studies import STUDIES
+from lethe_lib.study.studies import OWN_STUDIES, STUDIES
 
 LONG = ("membership", "edge_audit", "edge_audit_variations")
 """Studies whose records take minutes each (hundreds of models); name them to recompute some."""
@@ -35,24 +40,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every recomputed record agrees."""
-    published = [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()]
+    published = [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()] + list(OWN_STUDIES)
     short = published if arguments.key else [name for name in published if name not in LONG]
-    rows = pd.concat([load_records(name).assign(study=name) for name in arguments.study or short], ignore_index=True)
+    rows = pd.concat([units(name) for name in arguments.study or short], ignore_index=True)
     chosen = places(rows, arguments.key) if arguments.key else sample(rows, arguments.count, arguments.seed)
     count, disagreements = len(chosen), 0
     for number, row in enumerate(rows.iloc[chosen].to_dict("records"), 1):
-        config = configuration(row["kind"], json.loads(row["config_json"]))
-        record = run(config)
-        worst, where = difference(row, record)
-        agrees = worst <= arguments.tolerance and record["status"] == row["status"]
+        if row["study"] in OWN_STUDIES:
+            worst, where = frames_difference(import_module(OWN_STUDIES[row["study"]]).recomputed(row["key"]))
+            agrees = worst <= arguments.tolerance
+        else:
+            record = run(configuration(row["kind"], json.loads(row["config_json"])))
+            worst, where = difference(row, record)
+            agrees = worst <= arguments.tolerance and record["status"] == row["status"]
         disagreements += not agrees
         verdict = "agrees" if agrees else "DIFFERS"
         print(
-            f"{number}/{count} {verdict}: {row['study']} {config.key}, largest difference {worst:.2g} {where}",
+            f"{number}/{count} {verdict}: {row['study']} {row['key']}, largest difference {worst:.2g} {where}",
             flush=True,
         )
     print(f"{count - disagreements} of {count} records agree within {arguments.tolerance}")
     return 1 if disagreements else 0
+
+
+def units(study: str) -> pd.DataFrame:
+    """What can be recomputed of a study, one row each with ``study``, ``kind`` and ``key``: its records, or its cells."""
+    if study not in OWN_STUDIES:
+        return load_records(study).assign(study=study)
+    return pd.DataFrame({"key": import_module(OWN_STUDIES[study]).published_cells(), "kind": "cell", "study": study})
 
 
 def places(rows: pd.DataFrame, keys: list[str]) -> list[int]:
@@ -101,4 +116,28 @@ def difference(row: dict, record: dict) -> tuple[float, str]:
         gap = math.inf if math.isnan(gap) else gap
         if gap > worst:
             worst, where = gap, f"in {name}"
+    return worst, where
+
+
+def frames_difference(pairs: Iterable[tuple[pd.DataFrame, pd.DataFrame]]) -> tuple[float, str]:
+    """The largest difference between published tables and fresh ones, and the column where it occurs.
+
+    Measured as in :func:`difference`, over the columns of the fresh tables; infinite where texts or numbers of rows differ.
+    """
+    worst, where = 0.0, ""
+    for published, fresh in pairs:
+        if len(published) != len(fresh):
+            return math.inf, f"in the number of rows, {len(fresh)} where {len(published)} are published"
+        for name in fresh:
+            old, new = published[name].to_numpy(), fresh[name].to_numpy()
+            if fresh[name].dtype.kind in "biuf":
+                old, new = old.astype(np.float64), new.astype(np.float64)
+                apart = ~((old == new) | (np.isnan(old) & np.isnan(new)))  # infinite log odds are equal, too
+                with np.errstate(invalid="ignore"):  # infinite on both sides with other signs: nan, infinite below
+                    gaps = np.abs(new[apart] - old[apart]) / np.maximum(1.0, np.abs(old[apart]))
+                gap = math.inf if np.isnan(gaps).any() else float(gaps.max(initial=0.0))
+            else:
+                gap = 0.0 if np.array_equal(old.astype(str), new.astype(str)) else math.inf
+            if gap > worst:
+                worst, where = gap, f"in {name}"
     return worst, where

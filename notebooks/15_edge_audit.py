@@ -151,17 +151,12 @@ from lethe_lib.reporting.claims_edge_audit import (
     rank_correlations,
     removing_methods,
 )
-from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES
+from lethe_lib.reporting.titles import BACKBONE_TITLES, GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.structure import forget_set
 from lethe_lib.study import RecordStore, load_records, run
-from lethe_lib.study.edge_audit import (
-    CONTROLS,
-    HEADLINE,
-    VARIATIONS,
-    EdgeAuditConfiguration,
-    load_audited_edges,
-    memory_frame,
-)
+from lethe_lib.study.edge_audit import CONTROLS, HEADLINE, EdgeAuditConfiguration
+from lethe_lib.study.edge_audit_runs import VARIATIONS
+from lethe_lib.study.edge_audit_tables import load_audited_edges, memory_frame
 
 check_parameters(globals())
 use_style()
@@ -882,16 +877,19 @@ show_table(pd.DataFrame(rows), f"AUC of single edges on {title(first)}: quantile
 # not normalise by degree: each stores edges in its own way.
 
 # %%
-networks = plain[(plain["data"] == first) & (plain["pool"] == "low") & (plain["preset"] == "corrected")]
-wide = networks.pivot_table(index="method", columns="backbone", values="auc", sort=False)
-wide = wide[wide.notna().sum(axis=1) > 1] if len(wide.columns) > 1 else wide
+networks = plain[(plain["pool"] == "low") & (plain["preset"] == "corrected")]
+networks = networks[networks.groupby("data")["backbone"].transform("nunique") > 1]
+wide = networks.pivot_table(index="method", columns=["data", "backbone"], values="auc", sort=False)
+wide = wide[[(name, kind) for name in graphs for kind in BACKBONE_TITLES if (name, kind) in wide]]
+wide = wide[wide.notna().sum(axis=1) > 1]
 wide.index = [title(name) for name in wide.index]
+wide.columns = [f"{title(name)}, {BACKBONE_TITLES[kind]}" for name, kind in wide.columns]
 show_table(
     wide.reset_index(names="method").head(20),
-    f"AUC of the audit on the low pool of {title(first)}, one column a backbone; no entry where a method was not run.",
+    "AUC of the audit on low pools, one column a graph and backbone; no entry where a method was not run.",
 )
-unlinking = networks[networks["method"] == "utu"].set_index("backbone")["auc"]
-glue_text("backbone_memory", ", ".join(f"{name} {value:.2f}" for name, value in unlinking.items()))
+unlinking = wide.loc[title("utu")].dropna()
+glue_text("backbone_memory", "; ".join(f"{name} {value:.2f}" for name, value in unlinking.items()))
 
 # %% [markdown]
 # AUC of unlinking by backbone: {glue:text}`backbone_memory`. Columns compare methods within a backbone; the memory to remove

@@ -41,15 +41,10 @@ from lethe_lib.models import BACKBONES, PRESETS, build, predict, train
 from lethe_lib.models.sgc import ColSGC, RowSGC
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.structure import edge_homophily, forget_set, remove_edges
-from lethe_lib.study import RecordStore, audit_edges, load_records, publish, run, run_all
+from lethe_lib.study import RecordStore, audit_edges, edge_audit_runs, load_records, publish, run, run_all
 from lethe_lib.study import edge_audit as study
-from lethe_lib.study.edge_audit import (
-    CONTROLS,
-    EdgeAuditConfiguration,
-    load_audited_edges,
-    memory_frame,
-    varied_graph,
-)
+from lethe_lib.study.edge_audit import CONTROLS, EdgeAuditConfiguration, varied_graph
+from lethe_lib.study.edge_audit_tables import load_audited_edges, memory_frame, trial_statistics
 from lethe_lib.unlearning import UNLEARNERS, unlearn
 
 FAST = {"epochs": 20, "hidden": 8, "learning_rate": 0.05}
@@ -579,7 +574,7 @@ def test_a_killed_run_resumes_inside_a_configuration(tmp_path, monkeypatch):
         for name, value in store.arrays(config().key).items()
     )
     assert arrays["statistics"].shape == (10, len(statistic_names()), 36) and arrays["statistics"].dtype == np.float32
-    named = study.trial_statistics(config(), store)
+    named = trial_statistics(config(), store)
     assert named["statistics"].dims == ("trial", "statistic", "edge") and named["member"].dims == ("trial", "edge")
     confidence = named["statistics"].sel(statistic="confidence_u").values
     assert np.array_equal(confidence, arrays["statistics"][:, list(statistic_names()).index("confidence_u")])
@@ -663,20 +658,20 @@ def test_residual_memory_needs_the_same_setting(tmp_path):
 
 
 def test_the_studies_put_the_controls_of_cora_first():
-    configs = study.edge_audit()
+    configs = edge_audit_runs.edge_audit()
     first = configs[:18]
     assert {(one.data, one.pool) for one in first} == {("cora", pool) for pool in ("low", "high", "random")}
-    assert {one.method for one in first} == {*CONTROLS, *study.EVERYWHERE}
+    assert {one.method for one in first} == {*CONTROLS, *edge_audit_runs.EVERYWHERE}
     assert len({one.key for one in configs}) == len(configs)
     assert {one.trials for one in configs if one.data in ("cora", "citeseer") and one.backbone == "gcn"} == {64}
     assert {one.trials for one in configs if one.data not in ("cora", "citeseer") or one.backbone != "gcn"} == {32}
-    within = [one for one in configs if dict(one.settings).get("ridge") == study.WITHIN]
-    assert {one.method for one in within} == set(study.CERTIFIED_SGC) and len(within) == 4
+    within = [one for one in configs if dict(one.settings).get("ridge") == edge_audit_runs.WITHIN]
+    assert {one.method for one in within} == set(edge_audit_runs.CERTIFIED_SGC) and len(within) == 4
     for one in set(configs) - set(within):
         assert dict(one.settings) == asdict(UNLEARNERS[one.method].settings[one.preset])
     audited_methods = {one.method for one in configs}
     assert {name for name in UNLEARNERS if name != "original"} <= audited_methods
-    assert all(one.method == "utu" for one in study.edge_audit_variations())
+    assert all(one.method == "utu" for one in edge_audit_runs.edge_audit_variations())
 
 
 def test_varied_graphs(graph):

@@ -12,7 +12,8 @@ from lethe_lib.reporting.claims import Claim, Finding
 from lethe_lib.reporting.titles import METHOD_TITLES, graph_title
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study import load_records
-from lethe_lib.study.edge_audit import CERTIFIED_SGC, CONTROLS, HEADLINE, WITHIN, EdgeAuditConfiguration
+from lethe_lib.study.edge_audit import CONTROLS, HEADLINE, EdgeAuditConfiguration
+from lethe_lib.study.edge_audit_runs import CERTIFIED_SGC, WITHIN
 
 CHAPTER = "15_edge_audit"
 SOURCE = "This book"

@@ -23,7 +23,8 @@ from pathlib import Path
 import pandas as pd
 
 from lethe_lib.errors import InputError
-from lethe_lib.study.edge_audit import CONTROLS, HEADLINE, EdgeAuditConfiguration, memory_frame
+from lethe_lib.study.edge_audit import CONTROLS, HEADLINE, EdgeAuditConfiguration
+from lethe_lib.study.edge_audit_tables import memory_frame
 from lethe_lib.study.runner import run
 from lethe_lib.study.store import RecordStore, default_root
 from lethe_lib.unlearning import UNLEARNERS

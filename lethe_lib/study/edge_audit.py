@@ -1,15 +1,11 @@
-"""The randomised edge audit as a study: trials as resumable records, and what they say of every method and edge.
+"""The randomised edge audit as a study: trials as resumable records.
 
     one run = (graph, backbone, pool, method, preset, T, ...):
         T trials in parts of PART, each part kept as it is finished; originals from a cache that all methods share
         statistics (trial, statistic, edge), coins (trial, edge), AUCs without groups of trials for every adversary
-    published:
-        edge_audit.parquet             a row per run: AUCs with intervals over trials, null, utility, cost
-        edge_audit_memory.parquet      a row per run and adversary: residual memory over unlinking, paired over trials
-        edge_audit_edges.parquet       a row per run and edge: AUC of its own, error counts, its place in the graph
-        edge_audit_posteriors.parquet  a row per distinct vector of counts: posterior of (eps_L, eps_R), ratio form
 
-The design is in ``attacks/edge_design.py``, the attack in ``attacks/edge_membership.py``.
+The design is in ``attacks/edge_design.py``, the attack in ``attacks/edge_membership.py``; what is made of the records in
+``edge_audit_tables.py``, which of them are published in ``edge_audit_runs.py``.
 """
 
 import math
@@ -18,27 +14,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
-import xarray as xr
 from torch_geometric.data import Data
 
-from lethe_lib import paths
 from lethe_lib.attacks.edge_design import EdgeDesign, edge_design, release, rising_prior
 from lethe_lib.attacks.edge_membership import (
-    Estimate,
     edge_auc,
     edge_aucs,
     edge_scores,
     estimate,
-    jackknife_width,
     level_test,
     null_aucs,
     pooled_scores,
-    residual_memory,
-    smallest_detectable,
 )
-from lethe_lib.attacks.edge_statistics import ADVERSARIES, POSTERIORS, edge_statistics, statistic_names
+from lethe_lib.attacks.edge_statistics import ADVERSARIES, edge_statistics, statistic_names
 from lethe_lib.attacks.edge_toggle import EdgeToggles
 from lethe_lib.attacks.rates import tpr_at_fpr
 from lethe_lib.data import Split, canonical, node_features, split_nodes, undirected_edges
@@ -46,11 +35,9 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import accuracy
 from lethe_lib.models import predict
 from lethe_lib.seeding import numpy_generator
-from lethe_lib.structure import edge_homophily, edge_positions, forget_set, remove_edges, walk_centrality
-from lethe_lib.study.configuration import Configuration, Measurement, preset_settings
-from lethe_lib.study.membership import COUNTS, posteriors_frame
+from lethe_lib.structure import edge_positions, forget_set, remove_edges, walk_centrality
+from lethe_lib.study.configuration import Configuration, Measurement
 from lethe_lib.study.store import RecordStore
-from lethe_lib.study.tables import read_table
 from lethe_lib.study.trained import graph, trained
 
 PART = 8
@@ -64,65 +51,7 @@ NULL_DRAWS = 60
 
 FITS = ("sum", "joint")
 LEVEL = 0.1
-POOLS = ("low", "high", "random")
-AUDITED_POOLS = {"cora": POOLS, "citeseer": POOLS, "dblp": POOLS, "photo": ("low",), "pubmed": POOLS}
-"""Graph -> pools on which all methods are audited; of any other graph that is asked for, all of them."""
-VARIATIONS = {
-    "cora": {
-        "epochs": (25, 50, 100, 200, 400, 800),
-        "hidden": (16, 32, 128, 256),
-        "weight_decay": (0.0, 5e-5, 5e-3),
-        "feature_share": (0.1, 0.3),
-        "projection": (64, 256),
-        "edge_share": (0.25, 0.5),
-        "train_share": (0.1, 0.3),
-        "fraction": (0.01, 0.2),
-    },
-    "dblp": {
-        "epochs": (50, 200, 800),
-        "hidden": (16, 128),
-        "weight_decay": (0.0, 5e-3),
-        "feature_share": (0.1,),
-        "projection": (64,),
-        "edge_share": (0.25,),
-        "train_share": (0.1,),
-        "fraction": (0.01, 0.2),
-    },
-    "photo": {"epochs": (50, 200)},
-}
-"""Graph -> what is varied -> its values; of any other graph those of DBLP. On Photo, which remembers next to nothing, little."""
-
 CONTROLS = ("utu", "gold", "untrained", "memoriser")
-FIRST_METHODS = ("fine_tuning", "gif", "neg_grad", "scrub", "ceu", "idea", "npo", "l1_sparse")
-LATER_METHODS = (
-    "adv_neg_grad",
-    "unsir",
-    "bad_teaching",
-    "fisher",
-    "ssd",
-    "salun",
-    "adv_neg_grad_matched",
-    "ssd_edge_diff",
-    "salun_edge_diff",
-    "gnn_delete",
-)
-LONG = (("epochs", 200), ("patience", 200), ("always_restore", False), ("dropout", 0.0))
-"""A schedule without early stopping and dropout, under which models fit their training nodes far more closely."""
-
-CERTIFIED_SGC = ("cgu", "scalegun")
-"""Methods for SGC alone."""
-
-WITHIN = 1e-3
-"""A ridge with which they serve such a request within their budget; with that of the preset they train again."""
-
-TIGHTER = (("ridge", WITHIN), ("epsilon", 0.5), ("noise", 0.2))
-"""The same with half the epsilon, whose bound on the AUC unlinking exceeds: a certificate that the audit could refute."""
-
-EVERYWHERE = ("fine_tuning", "l1_sparse")
-"""The two methods that left least on the low and random pools of Cora and CiteSeer: they are run first, and on every pool."""
-
-LARGEST_LISTED_POOL = 1000
-"""Of larger pools, single edges are published for the controls alone."""
 
 
 @dataclass(frozen=True)
@@ -373,211 +302,3 @@ def _means(outcomes: list[dict]) -> dict[str, float]:
     means = {name: float(np.mean([outcome[name] for outcome in outcomes])) for name in numbers}
     shares = Counter(outcome["status"] for outcome in outcomes)
     return means | {f"share_{name}": shares[name] / len(outcomes) for name in ("collapsed", "diverged")}
-
-
-def estimate_of(record: dict, arrays: dict[str, np.ndarray], adversary: str) -> Estimate:
-    """The AUC of an adversary as a record keeps it."""
-    return Estimate(record["metrics"][f"{adversary}_sum_auc"], arrays[f"without_{adversary}"])
-
-
-def memory_frame(configs: list[EdgeAuditConfiguration], store: RecordStore) -> pd.DataFrame:
-    """Residual memory of every run over unlinking in the same setting, per adversary.
-
-    ``adversary`` ``before_after`` reads the posteriors of the released model beside those of the original, both on B. There
-    the yardstick is what the original alone tells: ``gain`` is the AUC above it, what the unlearning itself gives away.
-
-    Returns:
-        One row a (run, adversary): ``key``, ``method``, ``auc``, ``low``, ``high``; ``residual`` with ``residual_low`` and
-        ``residual_high`` (nan where there is nothing to remove, or no run of ``utu``); ``to_remove``; ``detectable``, the
-        smallest residual memory that the trials would have shown with probability 0.8 (headline only).
-    """
-    unlinked = {}
-    for config in configs:
-        if config.method == "utu" and store.arrays(config.key):
-            unlinked.setdefault(config.setting, config)
-    rows = []
-    for config in configs:
-        record, arrays = store.read(config.key), store.arrays(config.key)
-        if not arrays:
-            continue
-        reference = unlinked.get(config.setting)
-        theirs = None if reference is None else (store.read(reference.key), store.arrays(reference.key))
-        for adversary in ADVERSARIES:
-            found = estimate_of(record, arrays, adversary)
-            row = {"key": config.key, "method": config.method, "adversary": adversary, "to_remove": False}
-            row |= {"auc": found.auc, **dict(zip(("low", "high"), found.interval(), strict=True))}
-            if theirs is not None:
-                other = estimate_of(*theirs, adversary)
-                left = residual_memory(found, other)
-                row |= {"residual": left.value, "residual_low": left.low, "residual_high": left.high}
-                row["to_remove"] = left.to_remove
-                if adversary == HEADLINE and left.to_remove:
-                    row["detectable"] = smallest_detectable(record["metrics"]["null_error"]) / (other.auc - 0.5)
-            rows.append(row)
-        if theirs is not None and config.method not in CONTROLS:
-            count, before = len(POSTERIORS), estimate_of(*theirs, "posteriors")
-            both = np.concatenate([part["statistics"][:, :count] for part in (arrays, theirs[1])], axis=1)
-            found = estimate(both, arrays["member"])
-            row = {"key": config.key, "method": config.method, "adversary": "before_after", "to_remove": False}
-            row |= {"auc": found.auc, **dict(zip(("low", "high"), found.interval(), strict=True))}
-            gain, half = found.auc - before.auc, jackknife_width(found.without - before.without)
-            rows.append({**row, "gain": gain, "gain_low": gain - half, "gain_high": gain + half})
-    return pd.DataFrame(rows)
-
-
-def trial_statistics(config: EdgeAuditConfiguration, store: RecordStore) -> xr.Dataset:
-    """Everything that the trials of a finished run saw, with named axes.
-
-    Returns:
-        ``statistics`` (trial, statistic, edge), ``member`` (trial, edge) and ``prior`` (edge), with the names of the
-        statistics and the ends ``u`` and ``v`` of the edges as coordinates.
-
-    Raises:
-        KeyError: the store has no record of the run.
-    """
-    arrays = store.arrays(config.key)
-    return xr.Dataset(
-        {
-            "statistics": (("trial", "statistic", "edge"), arrays["statistics"]),
-            "member": (("trial", "edge"), arrays["member"]),
-            "prior": ("edge", arrays["prior"]),
-        },
-        coords={
-            "statistic": list(statistic_names(config.toggle)),
-            "u": ("edge", arrays["ends"][0]),
-            "v": ("edge", arrays["ends"][1]),
-        },
-    )
-
-
-def edges_frame(configs: list[EdgeAuditConfiguration], store: RecordStore) -> pd.DataFrame:
-    """Every edge of a run: its own AUC, the error counts of the test at LEVEL, and its place in the graph.
-
-    The place is that of the arrays of :func:`pool_arrays`, and ``homophily``, see ``structure.edge_homophily``, for which the
-    graph of the run is loaded.
-
-    Methods that are no controls are left out where the pool has more than LARGEST_LISTED_POOL edges.
-    """
-    frames, homophily = [], {}
-    for config in configs:
-        arrays = store.arrays(config.key)
-        if not arrays or (config.method not in CONTROLS and len(arrays["prior"]) > LARGEST_LISTED_POOL):
-            continue
-        columns = {name: arrays[name] for name in ("centrality", "smaller_degree", "larger_degree")}
-        columns |= {name: arrays[name] for name in ("same_label", "training_ends", "edge_auc")}
-        if config.setting not in homophily:  # methods share their pool
-            homophily[config.setting] = edge_homophily(config.graph(), arrays["ends"]).astype(np.float32)
-        columns["homophily"] = homophily[config.setting]
-        columns |= dict(zip(COUNTS, arrays["counts"], strict=True))
-        frames.append(
-            pd.DataFrame(
-                {
-                    "key": config.key,
-                    "edge": np.arange(len(arrays["prior"]), dtype=np.int32),
-                    "u": arrays["ends"][0],
-                    "v": arrays["ends"][1],
-                    "prior": arrays["prior"].astype(np.float32),
-                    **columns,
-                }
-            )
-        )
-    return pd.concat(frames, ignore_index=True).astype({"key": "category"})
-
-
-def frames(configs: list[EdgeAuditConfiguration], store: RecordStore) -> dict[str, pd.DataFrame]:
-    """The tables beside the records, by the last part of their name."""
-    edges = edges_frame(configs, store)
-    return {"memory": memory_frame(configs, store), "edges": edges, "posteriors": posteriors_frame(edges)}
-
-
-def load_audited_edges(keys=None) -> pd.DataFrame:
-    """The published edges of the study with their posteriors.
-
-    Args:
-        keys: of runs; None for all.
-
-    Returns:
-        The columns of :func:`edges_frame`; the posterior of (eps_L, eps_R) in ratio form (columns as in
-        ``membership.posteriors_frame``); ``log_odds`` of the prior. Add ``log_odds`` to the right parameter and subtract
-        it from the left one for the odds form.
-
-    Raises:
-        InputError: nothing is published.
-    """
-    path = paths.results() / "edge_audit_edges.parquet"
-    if not path.exists():
-        raise InputError(f"{path} does not exist: compute it with `python -m lethe_lib run edge_audit --publish`")
-    edges = read_table(path, filters=None if keys is None else [("key", "in", list(keys))])
-    edges["log_odds"] = np.log(edges["prior"].astype(float)) - np.log1p(-edges["prior"].astype(float))
-    return edges.merge(read_table(paths.results() / "edge_audit_posteriors.parquet"), on=COUNTS, how="left")
-
-
-def edge_audit(graphs=tuple(AUDITED_POOLS)) -> list[Configuration]:
-    """What methods leave of the memory of edges, the most telling runs first.
-
-    1. GCN: the controls and the methods ``EVERYWHERE`` on every pool, then all methods on ``AUDITED_POOLS``: on Photo, which
-    remembers next to nothing, the low one, and its controls under preset ``published``. 2. The low pool of Cora with a long
-    schedule (its unlinking on every pool), with the published one, from one training seed, and with priors that rise with
-    WalkCentrality. 3. The other backbones on it: the controls and some methods, with SGC the two that exist for it alone, these
-    also with the ridge ``WITHIN`` and with ``TIGHTER``. T = 64 under GCN on Cora and CiteSeer, 32 elsewhere.
-    """
-    graphs = tuple(graphs)
-    configs = [run for name in graphs for pool in POOLS for run in _runs(name, pool, (*CONTROLS, *EVERYWHERE))]
-    for methods in (FIRST_METHODS, LATER_METHODS):
-        audited = [(name, pool) for name in graphs for pool in AUDITED_POOLS.get(name, POOLS)]
-        configs += [run for name, pool in audited for run in _runs(name, pool, methods)]
-    configs += _runs("photo", "low", CONTROLS, preset="published") if "photo" in graphs else []
-    if "cora" in graphs:
-        configs += _runs("cora", "low", (*CONTROLS, *FIRST_METHODS), training=LONG)
-        configs += [run for pool in ("high", "random") for run in _runs("cora", pool, ("utu", "gold"), training=LONG)]
-        configs += _runs("cora", "low", CONTROLS, preset="published")
-        configs += [run for pool in POOLS for run in _runs("cora", pool, ("utu", "untrained"), same_seed=True)]
-        configs += _runs("cora", "low", ("utu", "gold"), spread=0.25)
-        some = FIRST_METHODS[:5]
-        for backbone, methods in (("sgc", CERTIFIED_SGC + some), ("sage", some), ("gin", some), ("gat", some)):
-            configs += _runs("cora", "low", (*CONTROLS, *methods), backbone=backbone)
-        within = _runs("cora", "low", CERTIFIED_SGC, backbone="sgc")
-        configs += [
-            replace(run, settings=tuple({**dict(run.settings), **dict(other)}.items()))
-            for other in ((("ridge", WITHIN),), TIGHTER)
-            for run in within
-        ]
-    return list(dict.fromkeys(configs))
-
-
-def edge_audit_variations(graphs=tuple(VARIATIONS)) -> list[Configuration]:
-    """Unlinking alone, one thing varied at a time: where does memory live?
-
-    The things and values of ``VARIATIONS``; random pools, T = 32. The first run of a graph is the setting from which the others
-    depart.
-    """
-    configs = []
-    for name in graphs:
-        varied = VARIATIONS.get(name, VARIATIONS["dblp"])
-        changes = [{}, *(_changed(what, value) for what, values in varied.items() for value in values)]
-        configs += [EdgeAuditConfiguration(name, pool="random", trials=32, **change) for change in changes]
-    return configs
-
-
-def _changed(name: str, value: float) -> dict[str, object]:
-    """The fields of a configuration with one thing varied."""
-    if name == "epochs":  # a fixed number of epochs, the last one kept
-        return {"training": (("epochs", value), ("patience", value), ("always_restore", False))}
-    return {"training": ((name, value),)} if name in ("hidden", "weight_decay") else {name: value}
-
-
-def _runs(name: str, pool: str, methods: tuple[str, ...], preset: str = "corrected", **fields) -> list[Configuration]:
-    """One run a method, with its settings written out, so that a preset that is changed later makes other runs."""
-    trials = 64 if name in ("cora", "citeseer") and fields.get("backbone", "gcn") == "gcn" else 32
-    return [
-        EdgeAuditConfiguration(
-            name,
-            preset=preset,
-            method=method,
-            pool=pool,
-            trials=trials,
-            settings=preset_settings(method, preset),
-            **fields,
-        )
-        for method in methods
-    ]

@@ -15,7 +15,7 @@ import pandas as pd
 from lethe_lib import paths
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import excess_over_gold
-from lethe_lib.study import attack_controls, certified_requests, edge_audit, membership
+from lethe_lib.study import attack_controls, certified_requests, edge_audit, edge_audit_tables, membership
 from lethe_lib.study.centrality_rank import CentralityRankConfiguration
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
 from lethe_lib.study.cost import CentralityCostConfiguration
@@ -41,7 +41,7 @@ KINDS = {
 }
 TABLES_BESIDE = {
     membership.MembershipConfiguration: membership.frames,
-    edge_audit.EdgeAuditConfiguration: edge_audit.frames,
+    edge_audit.EdgeAuditConfiguration: edge_audit_tables.frames,
     attack_controls.AttackControlsConfiguration: attack_controls.frames,
     certified_requests.CertifiedRequestConfiguration: certified_requests.frames,
 }

@@ -16,7 +16,7 @@ from lethe_lib.study.configuration import (
     preset_settings,
 )
 from lethe_lib.study.cost import CentralityCostConfiguration
-from lethe_lib.study.edge_audit import edge_audit, edge_audit_variations
+from lethe_lib.study.edge_audit_runs import edge_audit, edge_audit_variations
 from lethe_lib.study.membership import membership
 from lethe_lib.study.one_node import one_node
 from lethe_lib.study.tuning import tuning

@@ -1,0 +1,132 @@
+"""Which runs the edge audit publishes: graphs, pools, methods, and what is varied for unlinking alone."""
+
+from dataclasses import replace
+
+from lethe_lib.study.configuration import Configuration, preset_settings
+from lethe_lib.study.edge_audit import CONTROLS, EdgeAuditConfiguration
+
+POOLS = ("low", "high", "random")
+AUDITED_POOLS = {"cora": POOLS, "citeseer": POOLS, "dblp": POOLS, "photo": ("low",), "pubmed": POOLS}
+"""Graph -> pools on which all methods are audited; of any other graph that is asked for, all of them."""
+VARIATIONS = {
+    "cora": {
+        "epochs": (25, 50, 100, 200, 400, 800),
+        "hidden": (16, 32, 128, 256),
+        "weight_decay": (0.0, 5e-5, 5e-3),
+        "feature_share": (0.1, 0.3),
+        "projection": (64, 256),
+        "edge_share": (0.25, 0.5),
+        "train_share": (0.1, 0.3),
+        "fraction": (0.01, 0.2),
+    },
+    "dblp": {
+        "epochs": (50, 200, 800),
+        "hidden": (16, 128),
+        "weight_decay": (0.0, 5e-3),
+        "feature_share": (0.1,),
+        "projection": (64,),
+        "edge_share": (0.25,),
+        "train_share": (0.1,),
+        "fraction": (0.01, 0.2),
+    },
+    "photo": {"epochs": (50, 200)},
+}
+"""Graph -> what is varied -> its values; of any other graph those of DBLP. On Photo, which remembers next to nothing, little."""
+FIRST_METHODS = ("fine_tuning", "gif", "neg_grad", "scrub", "ceu", "idea", "npo", "l1_sparse")
+LATER_METHODS = (
+    "adv_neg_grad",
+    "unsir",
+    "bad_teaching",
+    "fisher",
+    "ssd",
+    "salun",
+    "adv_neg_grad_matched",
+    "ssd_edge_diff",
+    "salun_edge_diff",
+    "gnn_delete",
+)
+LONG = (("epochs", 200), ("patience", 200), ("always_restore", False), ("dropout", 0.0))
+"""A schedule without early stopping and dropout, under which models fit their training nodes far more closely."""
+
+CERTIFIED_SGC = ("cgu", "scalegun")
+"""Methods for SGC alone."""
+
+WITHIN = 1e-3
+"""A ridge with which they serve such a request within their budget; with that of the preset they train again."""
+
+TIGHTER = (("ridge", WITHIN), ("epsilon", 0.5), ("noise", 0.2))
+"""The same with half the epsilon, whose bound on the AUC unlinking exceeds: a certificate that the audit could refute."""
+
+EVERYWHERE = ("fine_tuning", "l1_sparse")
+"""The two methods that left least on the low and random pools of Cora and CiteSeer: they are run first, and on every pool."""
+
+
+def edge_audit(graphs=tuple(AUDITED_POOLS)) -> list[Configuration]:
+    """What methods leave of the memory of edges, the most telling runs first.
+
+    1. GCN: the controls and the methods ``EVERYWHERE`` on every pool, then all methods on ``AUDITED_POOLS``: on Photo, which
+    remembers next to nothing, the low one, and its controls under preset ``published``. 2. The low pool of Cora with a long
+    schedule (its unlinking on every pool), with the published one, from one training seed, and with priors that rise with
+    WalkCentrality. 3. The other backbones on it: the controls and some methods, with SGC the two that exist for it alone, these
+    also with the ridge ``WITHIN`` and with ``TIGHTER``. T = 64 under GCN on Cora and CiteSeer, 32 elsewhere.
+    """
+    graphs = tuple(graphs)
+    configs = [run for name in graphs for pool in POOLS for run in _runs(name, pool, (*CONTROLS, *EVERYWHERE))]
+    for methods in (FIRST_METHODS, LATER_METHODS):
+        audited = [(name, pool) for name in graphs for pool in AUDITED_POOLS.get(name, POOLS)]
+        configs += [run for name, pool in audited for run in _runs(name, pool, methods)]
+    configs += _runs("photo", "low", CONTROLS, preset="published") if "photo" in graphs else []
+    if "cora" in graphs:
+        configs += _runs("cora", "low", (*CONTROLS, *FIRST_METHODS), training=LONG)
+        configs += [run for pool in ("high", "random") for run in _runs("cora", pool, ("utu", "gold"), training=LONG)]
+        configs += _runs("cora", "low", CONTROLS, preset="published")
+        configs += [run for pool in POOLS for run in _runs("cora", pool, ("utu", "untrained"), same_seed=True)]
+        configs += _runs("cora", "low", ("utu", "gold"), spread=0.25)
+        some = FIRST_METHODS[:5]
+        for backbone, methods in (("sgc", CERTIFIED_SGC + some), ("sage", some), ("gin", some), ("gat", some)):
+            configs += _runs("cora", "low", (*CONTROLS, *methods), backbone=backbone)
+        within = _runs("cora", "low", CERTIFIED_SGC, backbone="sgc")
+        configs += [
+            replace(run, settings=tuple({**dict(run.settings), **dict(other)}.items()))
+            for other in ((("ridge", WITHIN),), TIGHTER)
+            for run in within
+        ]
+    return list(dict.fromkeys(configs))
+
+
+def edge_audit_variations(graphs=tuple(VARIATIONS)) -> list[Configuration]:
+    """Unlinking alone, one thing varied at a time: where does memory live?
+
+    The things and values of ``VARIATIONS``; random pools, T = 32. The first run of a graph is the setting from which the others
+    depart.
+    """
+    configs = []
+    for name in graphs:
+        varied = VARIATIONS.get(name, VARIATIONS["dblp"])
+        changes = [{}, *(_changed(what, value) for what, values in varied.items() for value in values)]
+        configs += [EdgeAuditConfiguration(name, pool="random", trials=32, **change) for change in changes]
+    return configs
+
+
+def _changed(name: str, value: float) -> dict[str, object]:
+    """The fields of a configuration with one thing varied."""
+    if name == "epochs":  # a fixed number of epochs, the last one kept
+        return {"training": (("epochs", value), ("patience", value), ("always_restore", False))}
+    return {"training": ((name, value),)} if name in ("hidden", "weight_decay") else {name: value}
+
+
+def _runs(name: str, pool: str, methods: tuple[str, ...], preset: str = "corrected", **fields) -> list[Configuration]:
+    """One run a method, with its settings written out, so that a preset that is changed later makes other runs."""
+    trials = 64 if name in ("cora", "citeseer") and fields.get("backbone", "gcn") == "gcn" else 32
+    return [
+        EdgeAuditConfiguration(
+            name,
+            preset=preset,
+            method=method,
+            pool=pool,
+            trials=trials,
+            settings=preset_settings(method, preset),
+            **fields,
+        )
+        for method in methods
+    ]

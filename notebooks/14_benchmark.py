@@ -118,7 +118,7 @@ from IPython.display import Markdown, display
 
 from lethe_lib import unlearning
 from lethe_lib.data import load_graph
-from lethe_lib.evaluation import excess_over_gold, rank_methods, signed_rank
+from lethe_lib.evaluation import leakage, rank_methods, signed_rank
 from lethe_lib.models import train
 from lethe_lib.reporting import (
     as_text,
@@ -238,7 +238,7 @@ glue_number("collapse_drop", 100 * unlearning.COLLAPSE_DROP)
 # ### Excess over Gold, with its bootstrap
 
 # %%
-show_source(excess_over_gold)
+show_source(leakage._of_group)
 
 # %% [markdown]
 # ### Tests of paired differences, and rankings

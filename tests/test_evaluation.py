@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from lethe_lib.attacks import auc
 from lethe_lib.data import Split
 from lethe_lib.errors import InputError
-from lethe_lib.evaluation import accuracy, excess_over_gold, macro_f1, posterior_distance, utility
+from lethe_lib.evaluation import accuracy, excess_over_gold, excesses_over_gold, macro_f1, posterior_distance, utility
 
 
 @given(st.integers(1, 40), st.integers(2, 5), st.integers(0, 10_000))
@@ -133,6 +133,20 @@ def test_excess_is_the_same_again_and_follows_its_seed():
     first, again, other = (excess_over_gold({0: [one]}, {0: [two, three]}, seed=s) for s in (0, 0, 1))
     assert first == again
     assert first["excess_low"] != other["excess_low"]
+
+
+def test_methods_together_have_the_excesses_that_they_have_alone():
+    generator = np.random.default_rng(6)
+    labels = np.repeat([True, False], [40, 35])
+    golds = {seed: runs(generator, labels, 0.5, 3) for seed in range(3)}
+    methods = {name: {seed: runs(generator, labels, 0.7, 1) for seed in range(3)} for name in ("a", "b")}
+    methods |= {"two runs": {0: runs(generator, labels, 0.7, 2)}, "gold": golds, "fewer": {2: methods["a"][2]}}
+    found = excesses_over_gold(methods, golds, replicates=200)
+    assert list(found) == list(methods)
+    for name, by_seed in methods.items():
+        alone = excess_over_gold(by_seed, golds, same=name == "gold", replicates=200)
+        assert found[name] == pytest.approx(alone, abs=1e-12)
+    assert found["fewer"]["seeds"] == 1.0 and found["gold"]["excess"] == 0.0
 
 
 def test_excess_refuses_what_cannot_be_compared():

@@ -6,8 +6,8 @@ the retained graph. What a method leaks is its excess over Gold. With one split,
     excess of a seed = mean AUC of the method's runs - mean AUC of the Golds        on the same pairs
     excess           = mean over seeds
 
-    repeat: draw seeds; within a seed draw positives and negatives (shared by all its models), runs and Golds,
-            all with replacement
+    repeat: draw seeds; within a seed draw positives and negatives (shared by all models of all methods), runs and
+            Golds, all with replacement
             AUC of a model on the draw = mean drawn placement of positives + of negatives - AUC
     interval = percentiles of the excesses
 
@@ -64,42 +64,81 @@ def excess_over_gold(
         >>> excess_over_gold({0: [(sharp, labels)]}, {0: [(blunt, labels)]})["excess"]
         0.25
     """
-    seeds = [key for key in method if key in golds]
-    if not seeds:
-        raise InputError(f"the method has seeds {list(method)} and Gold has {list(golds)}: they need a common one")
-    generator = numpy_generator(seed, "excess over gold")
-    area, gold_area, spread, drawn = [], [], [], []
-    for key in seeds:
-        runs = golds[key] if same else [*method[key], *golds[key]]
-        first_gold = 0 if same else len(method[key])
-        _check(key, runs, first_gold, same)
-        parts = [placements(*run) for run in runs]
+    return excesses_over_gold({"": method}, golds, "" if same else None, seed, replicates, level)[""]
+
+
+def excesses_over_gold(
+    methods: Mapping[str, Mapping[Hashable, Sequence[Run]]],
+    golds: Mapping[Hashable, Sequence[Run]],
+    gold: str | None = "gold",
+    seed: int = 0,
+    replicates: int = 1000,
+    level: float = 0.95,
+) -> dict[str, dict[str, float]]:
+    """:func:`excess_over_gold` of many methods about the same pairs, at little more than the cost of one.
+
+    Args:
+        methods: name -> what one method is there; methods with equal seeds and numbers of runs share all draws.
+        golds, seed, replicates, level: as there.
+        gold: name of the entry that is Gold itself, if there is one.
+
+    Returns:
+        Name -> the same numbers, to rounding.
+    """
+    groups: dict[tuple, list[str]] = {}
+    for name, by_seed in methods.items():
+        seeds = tuple(key for key in by_seed if key in golds)
+        if not seeds:
+            raise InputError(f"the method has seeds {list(by_seed)} and Gold has {list(golds)}: they need a common one")
+        groups.setdefault((name == gold, seeds, *(len(by_seed[key]) for key in seeds)), []).append(name)
+    found = {}
+    for (same, seeds, *_), names in groups.items():
+        generator = numpy_generator(seed, "excess over gold")
+        found |= _of_group(names, methods, {key: golds[key] for key in seeds}, same, generator, replicates, level)
+    return {name: found[name] for name in methods}
+
+
+def _of_group(names, methods, golds, same: bool, generator: np.random.Generator, replicates: int, level: float) -> dict:
+    """The excesses of methods with the same seeds and numbers of runs, or of Gold itself, from the same draws."""
+    area, gold_area, spread, drawn = [], [], [], []  # of every seed: (methods,), number, number, (replicates, methods)
+    for key, exact_models in golds.items():
+        own = [] if same else [run for name in names for run in methods[name][key]]
+        _check(key, own, exact_models, same)
+        parts = [placements(*run) for run in (*own, *exact_models)]
         positive, negative = (np.stack(side, axis=1) for side in zip(*parts, strict=True))  # (targets, models) each
         exact = positive.mean(axis=0)
-        gold = exact[first_gold:]
-        area.append(gold.mean() if same else exact[:first_gold].mean())
+        gold = exact[len(own) :]
         gold_area.append(gold.mean())
         spread.append(np.ptp(gold))
         areas = _drawn_means(positive, replicates, generator) + _drawn_means(negative, replicates, generator) - exact
         if same:
-            drawn.append(_one_against_the_others(areas, generator))
+            area.append(gold.mean(keepdims=True))
+            drawn.append(_one_against_the_others(areas, generator)[:, None])
         else:
-            drawn.append(_resampled(areas[:, :first_gold], generator) - _resampled(areas[:, first_gold:], generator))
-    low, high = np.quantile(_resampled(np.stack(drawn, axis=1), generator), [0.5 - level / 2.0, 0.5 + level / 2.0])
+            area.append(exact[: len(own)].reshape(len(names), -1).mean(axis=1))
+            of_methods = _resampled(areas[:, : len(own)].reshape(replicates, len(names), -1), generator)
+            drawn.append(of_methods - _resampled(areas[:, None, len(own) :], generator))
+    every = _resampled(np.stack(drawn, axis=2), generator)
+    low, high = np.quantile(every, [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0)
+    mean, gold_mean = np.mean(area, axis=0), float(np.mean(gold_area))
     return {
-        "auc": float(np.mean(area)),
-        "gold_auc": float(np.mean(gold_area)),
-        "excess": float(np.mean(area) - np.mean(gold_area)),
-        "excess_low": float(low),
-        "excess_high": float(high),
-        "gold_spread": float(max(spread)),
-        "seeds": float(len(seeds)),
+        name: {
+            "auc": float(mean[number]),
+            "gold_auc": gold_mean,
+            "excess": float(mean[number]) - gold_mean,
+            "excess_low": float(low[number]),
+            "excess_high": float(high[number]),
+            "gold_spread": float(max(spread)),
+            "seeds": float(len(golds)),
+        }
+        for number, name in enumerate(names)
     }
 
 
-def _check(key: Hashable, runs: Sequence[Run], first_gold: int, same: bool) -> None:
-    if len(runs) - first_gold < (2 if same else 1) or (not same and first_gold == 0):
-        raise InputError(f"seed {key!r} has {first_gold} runs of the method and {len(runs) - first_gold} of Gold")
+def _check(key: Hashable, own: Sequence[Run], golds: Sequence[Run], same: bool) -> None:
+    if len(golds) < (2 if same else 1) or not (own or same):
+        raise InputError(f"seed {key!r} has {len(own)} runs of the method and {len(golds)} of Gold")
+    runs = [*own, *golds]
     if any(not np.array_equal(labels, runs[0][1]) for _, labels in runs):
         raise InputError(f"the runs of seed {key!r} are about different pairs: attack the same forget set and seed")
 
@@ -117,9 +156,9 @@ def _drawn_means(values: np.ndarray, replicates: int, generator: np.random.Gener
 
 
 def _resampled(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Means over columns drawn with replacement, anew in every row, (replicates,)."""
-    chosen = generator.integers(0, values.shape[1], values.shape)
-    return np.take_along_axis(values, chosen, axis=1).mean(axis=1)
+    """Means over the last axis drawn with replacement, anew in every row and the same for all methods, (rows, methods)."""
+    chosen = generator.integers(0, values.shape[2], (len(values), 1, values.shape[2]))
+    return np.take_along_axis(values, chosen, axis=2).mean(axis=2)
 
 
 def _one_against_the_others(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from lethe_lib.attacks import ATTACKS, AttackResult, attack, auc
 from lethe_lib.attacks.strata import STRATA, auc_within, retained_hops, stratify
-from lethe_lib.evaluation import excess_over_gold, utility
+from lethe_lib.evaluation import excesses_over_gold, utility
 from lethe_lib.models import predict
 from lethe_lib.study.configuration import Configuration, Measurement, preset_settings, released
 from lethe_lib.study.store import RecordStore
@@ -229,7 +229,7 @@ def frames(configs: list[AttackControlsConfiguration], store: RecordStore) -> di
                 scores.setdefault(config.method, {}).setdefault(config.seed, []).append(
                     (own[f"{tag}_scores"], own[f"{tag}_labels"])
                 )
-            found = {method: _excess(method, by_seed, scores["gold"], query) for method, by_seed in scores.items()}
+            found = _excesses(scores, query)
             low = found["memoriser"].get("excess_low", np.nan)
             for method, numbers in found.items():
                 own = [records[c.key]["metrics"] for c in members if c.method == method]
@@ -243,14 +243,19 @@ def frames(configs: list[AttackControlsConfiguration], store: RecordStore) -> di
     return {"excess": pd.DataFrame(rows)}
 
 
-def _excess(method: str, by_seed: dict[int, list], golds: dict[int, list], query: str) -> dict[str, float]:
-    """Excess over Gold; with intervals on the retained graph, where claims are decided, else means over seeds alone."""
+def _excesses(scores: dict[str, dict[int, list]], query: str) -> dict[str, dict[str, float]]:
+    """Excesses over Gold; with intervals on the retained graph, where claims are decided, else means over seeds alone."""
+    golds = scores["gold"]
     if query == "retained":
-        return excess_over_gold(by_seed, golds, same=method == "gold", seed=0, replicates=REPLICATES)
-    area, gold = (
-        float(np.mean([np.mean([auc(*run) for run in side[seed]]) for seed in by_seed])) for side in (by_seed, golds)
-    )
-    return {"auc": area, "gold_auc": gold, "excess": area - gold, "seeds": float(len(by_seed))}
+        return excesses_over_gold(scores, golds, replicates=REPLICATES)
+    found = {}
+    for method, by_seed in scores.items():
+        area, gold = (
+            float(np.mean([np.mean([auc(*run) for run in side[seed]]) for seed in by_seed]))
+            for side in (by_seed, golds)
+        )
+        found[method] = {"auc": area, "gold_auc": gold, "excess": area - gold, "seeds": float(len(by_seed))}
+    return found
 
 
 REPLICATES = 200

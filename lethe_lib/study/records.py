@@ -14,7 +14,7 @@ import pandas as pd
 
 from lethe_lib import paths
 from lethe_lib.errors import InputError
-from lethe_lib.evaluation import excess_over_gold
+from lethe_lib.evaluation import excesses_over_gold
 from lethe_lib.study import attack_controls, certified_requests, edge_audit, edge_audit_tables, membership
 from lethe_lib.study.centrality_rank import CentralityRankConfiguration
 from lethe_lib.study.configuration import Configuration, DisplacementConfiguration, UnlearningConfiguration
@@ -161,8 +161,7 @@ def excess_frame(configs: list[UnlearningConfiguration], store: RecordStore) -> 
                 scores.setdefault(config.method, {}).setdefault(config.seed, []).append(
                     (arrays[f"{name}_scores"], arrays[f"{name}_labels"])
                 )
-            for method, by_seed in scores.items():
-                found = excess_over_gold(by_seed, scores["gold"], same=method == "gold", seed=0)
+            for method, found in excesses_over_gold(scores, scores["gold"]).items():
                 rows.append({**named, "method": method, "attack": name, **found})
     table = pd.DataFrame(rows)
     return table[[c for c in table.columns if not table[c].map(lambda v: isinstance(v, tuple)).any()]]

@@ -140,7 +140,11 @@ def test_methods_together_have_the_excesses_that_they_have_alone():
     labels = np.repeat([True, False], [40, 35])
     golds = {seed: runs(generator, labels, 0.5, 3) for seed in range(3)}
     methods = {name: {seed: runs(generator, labels, 0.7, 1) for seed in range(3)} for name in ("a", "b")}
-    methods |= {"two runs": {0: runs(generator, labels, 0.7, 2)}, "gold": golds, "fewer": {2: methods["a"][2]}}
+    methods |= {
+        "two runs": {seed: runs(generator, labels, 0.7, 2) for seed in range(3)},
+        "gold": golds,
+        "fewer": {2: methods["a"][2]},
+    }
     found = excesses_over_gold(methods, golds, replicates=200)
     assert list(found) == list(methods)
     for name, by_seed in methods.items():

@@ -44,7 +44,7 @@ from lethe_lib.structure import edge_homophily, forget_set, remove_edges
 from lethe_lib.study import RecordStore, audit_edges, edge_audit_runs, load_records, publish, run, run_all
 from lethe_lib.study import edge_audit as study
 from lethe_lib.study.edge_audit import CONTROLS, EdgeAuditConfiguration, varied_graph
-from lethe_lib.study.edge_audit_tables import load_audited_edges, memory_frame, trial_statistics
+from lethe_lib.study.edge_audit_tables import edges_frame, load_audited_edges, memory_frame, trial_statistics
 from lethe_lib.unlearning import UNLEARNERS, unlearn
 
 FAST = {"epochs": 20, "hidden": 8, "learning_rate": 0.05}
@@ -646,6 +646,18 @@ def test_published_tables(tmp_path, monkeypatch):
         known["log_odds"], np.log(known["prior"] / (1 - known["prior"]))
     )
     assert load_audited_edges([configs[0].key])["key"].unique().tolist() == [configs[0].key]
+
+
+def test_every_pool_has_its_own_homophily(tmp_path):
+    store = RecordStore(tmp_path)
+    configs = [config(trials=8, method=name, pool=pool) for pool in ("low", "high") for name in ("untrained", "utu")]
+    for one in configs:
+        run(one, store)
+    edges = edges_frame(configs, store).groupby("key", observed=True)
+    for one in configs:
+        own = edges.get_group(one.key)
+        expected = edge_homophily(one.graph(), own[["u", "v"]].to_numpy(copy=True).T)
+        np.testing.assert_allclose(own["homophily"], expected, rtol=1e-6)
 
 
 def test_residual_memory_needs_the_same_setting(tmp_path):

@@ -123,7 +123,6 @@ from lethe_lib.reporting import (
 )
 from lethe_lib.reporting.claims_certified_family import backbone_gap
 from lethe_lib.reporting.families import (
-    GRAPHS,
     NATIVE,
     accuracy_figure,
     collapsed_cells,
@@ -142,7 +141,7 @@ from lethe_lib.reporting.native_family import (
     seconds_table,
     time_figure,
 )
-from lethe_lib.reporting.titles import METHOD_TITLES
+from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES
 from lethe_lib.structure import forget_set
 from lethe_lib.study.certified_requests import (
     ENDLESS,
@@ -626,7 +625,7 @@ finding = check_claim("L15")
 # %% tags=["hide-input"]
 gaps = backbone_gap()
 show_table(
-    gaps.assign(data=gaps["data"].map(GRAPHS), **{name: 100 * gaps[name] for name in ("gap", "low", "high")}),
+    gaps.assign(data=gaps["data"].map(GRAPH_TITLES), **{name: 100 * gaps[name] for name in ("gap", "low", "high")}),
     "Test accuracy of the original GCN minus that of the original SGC, in points, paired by seed, with 95 % intervals over seeds.",
 )
 for preset, part in gaps.groupby("preset"):

@@ -764,7 +764,7 @@ able["change"] = 100 * (able["accuracy_test"].to_numpy() - unlinked_accuracy.rei
 able["share"] = able["seconds"].to_numpy() / gold_seconds.reindex(cell_of).to_numpy()
 methods = removing_methods()
 order = [name for name in ("gold", *methods["method"]) if name in set(able["method"])]
-fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.2 + 0.36 * len(order)), sharey=True, width_ratios=[2.2, 1, 1])
+fig, axes = plt.subplots(1, 3, figsize=(9.5, 2.2 + 0.42 * len(order)), sharey=True, width_ratios=[2.2, 1, 1])
 MARKERS = {"low": "o", "high": "D", "random": "s"}
 places = [place for place in zip(telling["data"], telling["pool"], strict=True) if place in set(cell_of)]
 shift = dict(zip(places, np.linspace(-0.36, 0.36, len(places)), strict=True))

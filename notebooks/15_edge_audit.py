@@ -785,9 +785,13 @@ for level in (0, 1):
 axes[1].axvline(0, color="0.4", linestyle=":")
 axes[2].axvline(1, color="0.4", linestyle=":")
 axes[0].set_xscale("symlog", linthresh=1.5)
-axes[0].set_xticks([-0.5, 0, 0.5, 1, 2, 5], ["-0.5", "0", "0.5", "1", "2", "5"])
+axes[0].set_xticks([-0.5, 0, 0.5, 1, 2, 5, 10], ["-0.5", "0", "0.5", "1", "2", "5", "10"])
+furthest = 1.15 * max(2.0, able["residual"].max())
 axes[0].set(
-    xlim=(-0.9, 7), xlabel="residual memory", yticks=range(len(order)), yticklabels=[title(name) for name in order]
+    xlim=(-0.9, furthest),
+    xlabel="residual memory",
+    yticks=range(len(order)),
+    yticklabels=[title(name) for name in order],
 )
 axes[0].set_ylim(len(order) - 0.4, -0.6)
 axes[1].set_xlabel("accuracy, points")

@@ -45,6 +45,9 @@ LATER_METHODS = (
     "salun_edge_diff",
     "gnn_delete",
 )
+OTHER_BACKBONES = {"cora": ("sgc", "sage", "gin", "gat"), "photo": ("sgc",)}
+"""Graph -> backbones audited on its low pool beside the GCN."""
+
 LONG = (("epochs", 200), ("patience", 200), ("always_restore", False), ("dropout", 0.0))
 """A schedule without early stopping and dropout, under which models fit their training nodes far more closely."""
 
@@ -65,31 +68,34 @@ def edge_audit(graphs=tuple(AUDITED_POOLS)) -> list[Configuration]:
     """What methods leave of the memory of edges, the most telling runs first.
 
     1. GCN: the controls and the methods ``EVERYWHERE`` on every pool, then all methods on ``AUDITED_POOLS``: on Photo, which
-    remembers next to nothing, the low one, and its controls under preset ``published``. 2. The low pool of Cora with a long
-    schedule (its unlinking on every pool), with the published one, from one training seed, and with priors that rise with
-    WalkCentrality. 3. The other backbones on it: the controls and some methods, with SGC the two that exist for it alone, these
-    also with the ridge ``WITHIN`` and with ``TIGHTER``. T = 64 under GCN on Cora and CiteSeer, 32 elsewhere.
+    remembers next to nothing, the low one; there also the controls of preset ``published``, and one training seed.
+    2. ``OTHER_BACKBONES`` on low pools: the controls and the first five methods. 3. The low pool of Cora with a long schedule
+    (its unlinking on every pool), with the published one, from one training seed, and with priors that rise with
+    WalkCentrality; and the methods that exist for SGC alone, also with the ridge ``WITHIN`` and with ``TIGHTER``. T = 64 under
+    GCN on Cora and CiteSeer, 32 elsewhere.
     """
     graphs = tuple(graphs)
     configs = [run for name in graphs for pool in POOLS for run in _runs(name, pool, (*CONTROLS, *EVERYWHERE))]
     for methods in (FIRST_METHODS, LATER_METHODS):
         audited = [(name, pool) for name in graphs for pool in AUDITED_POOLS.get(name, POOLS)]
         configs += [run for name, pool in audited for run in _runs(name, pool, methods)]
-    configs += _runs("photo", "low", CONTROLS, preset="published") if "photo" in graphs else []
+    if "photo" in graphs:
+        configs += _runs("photo", "low", CONTROLS, preset="published")
+        configs += _runs("photo", "low", ("utu", "untrained"), same_seed=True)
+    for name in (name for name in OTHER_BACKBONES if name in graphs):
+        for backbone in OTHER_BACKBONES[name]:
+            configs += _runs(name, "low", (*CONTROLS, *FIRST_METHODS[:5]), backbone=backbone)
     if "cora" in graphs:
         configs += _runs("cora", "low", (*CONTROLS, *FIRST_METHODS), training=LONG)
         configs += [run for pool in ("high", "random") for run in _runs("cora", pool, ("utu", "gold"), training=LONG)]
         configs += _runs("cora", "low", CONTROLS, preset="published")
         configs += [run for pool in POOLS for run in _runs("cora", pool, ("utu", "untrained"), same_seed=True)]
         configs += _runs("cora", "low", ("utu", "gold"), spread=0.25)
-        some = FIRST_METHODS[:5]
-        for backbone, methods in (("sgc", CERTIFIED_SGC + some), ("sage", some), ("gin", some), ("gat", some)):
-            configs += _runs("cora", "low", (*CONTROLS, *methods), backbone=backbone)
-        within = _runs("cora", "low", CERTIFIED_SGC, backbone="sgc")
+        certified = _runs("cora", "low", CERTIFIED_SGC, backbone="sgc")
         configs += [
             replace(run, settings=tuple({**dict(run.settings), **dict(other)}.items()))
-            for other in ((("ridge", WITHIN),), TIGHTER)
-            for run in within
+            for other in ((), (("ridge", WITHIN),), TIGHTER)
+            for run in certified
         ]
     return list(dict.fromkeys(configs))
 

@@ -51,6 +51,14 @@ COLLAPSE_EPOCHS = (10, 100)
 COLLAPSE_LONGER = {"cora": (400,)}
 """Graph -> numbers of epochs beyond these, where they take seconds."""
 
+CELLS = {
+    ("citeseer", "gcn"): ("low", "high", "random", "community"),
+    **{(data, "gcn"): ("random", "community") for data in ("cora", "dblp", "photo", "pubmed", "computers")},
+    **{("citeseer", backbone): ("low", "high") for backbone in ("sgc", "sage", "gin", "gat")},
+    **{("dblp", backbone): ("low", "high") for backbone in ("sgc", "sage", "gin", "gat")},
+}
+"""(graph, backbone) -> forget sets of the study ``benchmark_cells``: those that no earlier study holds."""
+
 ADDITIONS = ("adv_neg_grad_matched", "ssd_edge_diff", "salun_edge_diff", "npo", "l1_sparse")
 
 
@@ -140,17 +148,13 @@ def generic_unlearning(graphs: Iterable[str] = ("photo", "computers", "dblp", "c
     return configs
 
 
-def benchmark_cells(graphs: Iterable[str] = ("citeseer", "cora", "dblp")) -> list[Configuration]:
-    """What the benchmark needs beside ``generic_unlearning``: preset ``corrected``, three seeds, three attacks.
+def benchmark_cells(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
+    """What the benchmark needs beside ``generic_unlearning``: preset ``corrected``, three seeds, three attacks, ``CELLS``.
 
-    GCN on low and high sets of CiteSeer, on random and community sets of Cora and DBLP; the other backbones on CiteSeer, SGC
-    on DBLP. The generic methods, the additions, GIF and GNNDelete beside the controls and the planted memoriser; under GAT the
-    last two are left out, as LinkTeller asks them through attention pair by pair.
+    The generic methods, the additions, GIF and GNNDelete beside the controls and the planted memoriser; under GAT the last two
+    are left out, as LinkTeller asks them through attention pair by pair.
     """
-    cells = [("citeseer", "gcn", forget) for forget in ("low", "high")]
-    cells += [(data, "gcn", forget) for data in ("cora", "dblp") for forget in ("random", "community")]
-    cells += [("citeseer", backbone, kind) for backbone in ("sgc", "sage", "gin", "gat") for kind in ("low", "high")]
-    cells += [("dblp", "sgc", forget) for forget in ("low", "high")]
+    cells = [(data, backbone, forget) for (data, backbone), kinds in CELLS.items() for forget in kinds]
     graphs = tuple(graphs)
     configs = []
     for data, backbone, forget in (cell for cell in cells if cell[0] in graphs):

@@ -29,7 +29,7 @@ VARIATIONS = {
         "train_share": (0.1,),
         "fraction": (0.01, 0.2),
     },
-    "photo": {"epochs": (50, 200)},
+    "photo": {"epochs": (50, 200), "projection": (64,), "edge_share": (0.25,)},
 }
 """Graph -> what is varied -> its values; of any other graph those of DBLP. On Photo, which remembers next to nothing, little."""
 FIRST_METHODS = ("fine_tuning", "gif", "neg_grad", "scrub", "ceu", "idea", "npo", "l1_sparse")

@@ -880,12 +880,12 @@ show_table(pd.DataFrame(rows), f"AUC of single edges on {title(first)}: quantile
 # The low pool under the other backbones. Attention weights depend on features alone once the edge is gone, GraphSAGE and GIN do
 # not normalise by degree: each stores edges in its own way.
 
-# %%
+# %% tags=["hide-input"]
 networks = plain[(plain["pool"] == "low") & (plain["preset"] == "corrected")]
 networks = networks[networks.groupby("data")["backbone"].transform("nunique") > 1]
+networks = networks[networks.groupby("method")["backbone"].transform("nunique") > 1]
 wide = networks.pivot_table(index="method", columns=["data", "backbone"], values="auc", sort=False)
 wide = wide[[(name, kind) for name in graphs for kind in BACKBONE_TITLES if (name, kind) in wide]]
-wide = wide[wide.notna().sum(axis=1) > 1]
 wide.index = [title(name) for name in wide.index]
 wide.columns = [f"{title(name)}, {BACKBONE_TITLES[kind]}" for name, kind in wide.columns]
 show_table(

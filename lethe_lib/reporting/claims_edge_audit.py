@@ -58,7 +58,9 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _gcn(runs: pd.DataFrame) -> pd.DataFrame:
+def gcn_runs(where: str = "published") -> pd.DataFrame:
+    """The :func:`plain_runs` of the GCN under preset ``corrected``: all graphs, pools and methods."""
+    runs = plain_runs(where)
     return runs[(runs["backbone"] == "gcn") & (runs["preset"] == "corrected")]
 
 
@@ -140,7 +142,7 @@ def _names(names: Iterable[str]) -> str:
 
 def check_memory() -> Finding:
     """O10: the AUC of unlinking, on every graph and pool."""
-    runs = _gcn(plain_runs())
+    runs = gcn_runs()
     unlinked = runs[runs["method"] == "utu"]
     seen = unlinked.groupby("data")["low"].max() > 0.5
     blind = runs[(runs["method"] == "memoriser") & (runs["auc"] < 0.95)]["data"].unique()
@@ -158,7 +160,7 @@ def check_memory() -> Finding:
 
 def check_centrality() -> Finding:
     """O11: the AUC of unlinking, low pool minus high pool, on graphs where either is remembered."""
-    runs = _gcn(plain_runs())
+    runs = gcn_runs()
     unlinked = runs[(runs["method"] == "utu") & runs["pool"].isin(["low", "high"])]
     paired = unlinked.groupby("data")["pool"].transform("nunique") == 2
     alone = sorted(set(unlinked["data"]) - set(unlinked["data"][paired]))
@@ -201,7 +203,7 @@ def removing_methods(where: str = "published") -> pd.DataFrame:
         ``covers``. ``attrs["settings"]`` is the number of settings, ``attrs["undecided"]`` names those with memory that
         were left out.
     """
-    runs = _gcn(plain_runs(where))
+    runs = gcn_runs(where)
     runs = runs[runs["to_remove"].eq(True)]
     runs = runs.assign(place=[_place(run) for _, run in runs.iterrows()], excess=runs["auc"] - 0.5)
     reference = runs[runs["method"] == "utu"].drop_duplicates("place").set_index("place")
@@ -321,7 +323,7 @@ def pool_gaps(where: str = "published") -> pd.DataFrame:
         One row per (graph, method) under GCN and preset corrected, on graphs where unlinking shows memory in either pool:
         ``gap`` with ``low`` and ``high``, half widths of the two pools added in quadrature.
     """
-    runs = _gcn(plain_runs(where))
+    runs = gcn_runs(where)
     unlinked = runs[(runs["method"] == "utu") & runs["pool"].isin(["low", "high"])]
     remembering = unlinked.groupby("data")["low"].max()
     runs = runs[runs["data"].isin(remembering.index[remembering > 0.5])]

@@ -16,7 +16,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.paths import repository
 from lethe_lib.reporting.claims import CLAIMS
 from lethe_lib.reporting.claims_accuracy_is_blind import accuracy_changes
-from lethe_lib.reporting.claims_edge_audit import plain_runs, removing_methods
+from lethe_lib.reporting.claims_edge_audit import gcn_runs, removing_methods
 from lethe_lib.reporting.glue import as_text, interval_text
 from lethe_lib.reporting.leaderboard import blindness, retrained_runs
 from lethe_lib.reporting.style import PALETTE, use_style
@@ -138,8 +138,8 @@ def _benchmark(records: pd.DataFrame, excess: pd.DataFrame, memory: pd.DataFrame
 
 
 def _memory() -> str:
-    methods, runs = removing_methods(), plain_runs()
-    unlinked = runs[(runs["method"] == "utu") & (runs["backbone"] == "gcn") & (runs["preset"] == "corrected")]
+    methods, runs = removing_methods(), gcn_runs()
+    unlinked = runs[runs["method"] == "utu"]
     everywhere = methods[methods["covers"]]
     best, worst = everywhere.iloc[0], everywhere.loc[everywhere["residual"].idxmax()]
     return (

@@ -8,6 +8,7 @@ GRAPH_TITLES = {
     "photo": "Photo",
     "computers": "Computers",
 }
+
 METHOD_TITLES = {
     "original": "Original on G",
     "utu": "UtU",
@@ -35,6 +36,7 @@ METHOD_TITLES = {
     "scalegun": "ScaleGUN",
     "gnn_delete": "GNNDelete",
 }
+
 ATTACK_TITLES = {"link_teller": "LinkTeller", "link_stealing": "Link Stealing", "e_umia": "E-UMIA"}
 """Of the attacks that the benchmark runs on every model."""
 

@@ -109,11 +109,7 @@ def difference(row: dict, record: dict) -> tuple[float, str]:
     for name, value in record["metrics"].items():
         if name in TIMED:
             continue
-        published = row.get(name, math.nan)
-        if math.isnan(value) and math.isnan(published):
-            continue
-        gap = abs(value - published) / max(1.0, abs(published))
-        gap = math.inf if math.isnan(gap) else gap
+        gap = _gap(np.array(row.get(name, math.nan)), np.array(value))
         if gap > worst:
             worst, where = gap, f"in {name}"
     return worst, where
@@ -132,12 +128,18 @@ def frames_difference(pairs: Iterable[tuple[pd.DataFrame, pd.DataFrame]]) -> tup
             old, new = published[name].to_numpy(), fresh[name].to_numpy()
             if fresh[name].dtype.kind in "biuf":
                 old, new = old.astype(np.float64), new.astype(np.float64)
-                apart = ~((old == new) | (np.isnan(old) & np.isnan(new)))  # infinite log odds are equal, too
-                with np.errstate(invalid="ignore"):  # infinite on both sides with other signs: nan, infinite below
-                    gaps = np.abs(new[apart] - old[apart]) / np.maximum(1.0, np.abs(old[apart]))
-                gap = math.inf if np.isnan(gaps).any() else float(gaps.max(initial=0.0))
+                apart = old != new  # infinite log odds are equal, too
+                gap = _gap(old[apart], new[apart])
             else:
                 gap = 0.0 if np.array_equal(old.astype(str), new.astype(str)) else math.inf
             if gap > worst:
                 worst, where = gap, f"in {name}"
     return worst, where
+
+
+def _gap(published: np.ndarray, fresh: np.ndarray) -> float:
+    """The largest difference of numbers, relative above one, infinite where one side alone has a number or both are infinite."""
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(fresh - published) / np.maximum(1.0, np.abs(published))
+    gaps = np.where(np.isnan(published) & np.isnan(fresh), 0.0, gaps)
+    return math.inf if np.isnan(gaps).any() else float(gaps.max(initial=0.0))

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import asdict, replace
+from functools import partial
 from math import log
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from lethe_lib.bmp import audit
 from lethe_lib.data import Split, canonical, load_graph, split_nodes, undirected_edges
 from lethe_lib.errors import InputError
 from lethe_lib.models import BACKBONES, PRESETS, build, predict, train
+from lethe_lib.models.gat import GAT
 from lethe_lib.models.sgc import ColSGC, RowSGC
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.structure import edge_homophily, forget_set, remove_edges
@@ -162,15 +164,18 @@ def test_designs_that_cannot_be_used_are_refused(graph, arguments, message):
 
 def random_model(kind, data, seed):
     generator = torch.Generator().manual_seed(seed)
-    model = kind(data.x.shape[1], data.num_classes) if isinstance(kind, type) else build(data, kind, seed)
+    model = kind(data.x.shape[1], data.num_classes) if callable(kind) else build(data, kind, seed)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator) / 3)
     return model.double().eval()
 
 
+TOGGLED = [*BACKBONES, RowSGC, ColSGC, partial(GAT, heads=3), partial(GAT, layers=3)]
+
+
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from([*BACKBONES, RowSGC, ColSGC]), st.integers(0, 10_000), st.integers(1, 60))
+@given(st.sampled_from(TOGGLED), st.integers(0, 10_000), st.integers(1, 60))
 def test_toggles_are_the_forwards_with_the_pair_in_the_graph(kind, seed, edges):
     generator = torch.Generator().manual_seed(seed)
     index = torch.randint(0, 18, (2, edges + 5), generator=generator)
@@ -196,13 +201,14 @@ def test_toggles_of_models_that_treat_nodes_apart(graph, method):
     assert torch.allclose(toggles.logits(model), toggles._by_forwards(model), atol=1e-10)
 
 
-def test_blocks_of_pairs_do_not_change_the_toggle(graph, monkeypatch):
+@pytest.mark.parametrize(("kind", "blocks"), [("gcn", lambda t: t._blocks["sym"]), ("gat", lambda t: t._listeners)])
+def test_blocks_of_pairs_do_not_change_the_toggle(graph, monkeypatch, kind, blocks):
     pool = forget_set(graph, "random", 0.1)
-    base, model = remove_edges(graph, pool), random_model("gcn", graph, 0)
+    base, model = remove_edges(graph, pool), random_model(kind, graph, 0)
     whole = EdgeToggles(base, pool).logits(model)
     monkeypatch.setattr("lethe_lib.attacks.edge_toggle.BLOCK", 25)
     pieces = EdgeToggles(base, pool)
-    assert torch.allclose(pieces.logits(model), whole, atol=1e-12) and len(pieces._blocks["sym"]) > 5
+    assert torch.allclose(pieces.logits(model), whole, atol=1e-12) and len(blocks(pieces)) > 5
 
 
 def test_an_edge_that_is_there_already_is_no_toggle(graph):

@@ -255,7 +255,7 @@ def test_sparse_csr_features_give_the_same_logits():
 
 def test_attention_is_a_distribution_over_neighbours():
     data = graph(nodes=15, edges=30)
-    pattern = AttentionPattern(data, torch.device("cpu"))
+    pattern = AttentionPattern(scipy_propagation(data, "sym"), torch.device("cpu"))
     score = torch.randn(len(pattern.rows), 2, generator=torch.Generator().manual_seed(0)) * 30
     weight = pattern.softmax(score)
     assert torch.allclose(torch.zeros(15, 2).index_add(0, pattern.rows, weight), torch.ones(15, 2))

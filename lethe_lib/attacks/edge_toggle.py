@@ -8,8 +8,9 @@ whose sparse matrix has entries  P_ij = left(d_i) a_ij right(d_j)  (all kinds of
     (P'x)_i = left(d'_i) (S_i + sum over j in {u, v} of (a'_ij right(d'_j) - a_ij right(d_j)) x_j)
     h'_i  = node_map_0((P'x)_i, x_i),   z'_u = node_map_1(sum_i P'_ui h'_i, h'_u),   z'_v likewise
 
-so a pair costs d_u + d_v rows instead of a forward over the graph. Models of another depth, or whose weights are not of
-this form (GAT), get one forward a pair: exact too, and slow.
+so a pair costs d_u + d_v rows instead of a forward over the graph. Under GAT no weight depends on a degree, so the pair
+changes the hidden rows of u and v alone: copies of both listen to N[u] or N[v] and to each other, in both layers. Models of
+another depth, or of neither form, get one forward a pair: exact too, and slow.
 """
 
 import copy
@@ -26,10 +27,12 @@ from lethe_lib.attacks.influence import narrowed
 from lethe_lib.data import adjacency, with_edges
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone, predict
+from lethe_lib.models.gat import GAT
+from lethe_lib.models.propagation import AttentionPattern, project
 from lethe_lib.unlearning.memoriser import MemorisingNetwork
 
 BLOCK = 100_000
-"""Hidden rows recomputed at a time, which bounds the memory."""
+"""Hidden rows recomputed at a time, which bounds the memory; of GAT, entries of the attention."""
 
 
 def _root(degree: np.ndarray) -> np.ndarray:
@@ -89,6 +92,7 @@ class EdgeToggles:
     def __init__(self, base: Data, pool: torch.Tensor):
         self.base, self.pool = base, pool
         self._blocks: dict[str, list[_Block]] = {}
+        self._listeners: list[tuple[np.ndarray, AttentionPattern]] = []
         u, v = pool.numpy()
         if self._matrix[u, v].any():
             raise InputError("a pair of the pool is an edge of the base graph: remove the pool from the graph first")
@@ -105,6 +109,8 @@ class EdgeToggles:
             u, v = self.pool
             recognised = model.said[self.pool.flip(0).T] * model.remembers(u, v)[:, None, None]
             return self.logits(model.base) + model.planted[self.pool.T] + recognised
+        if type(model) is GAT and model.depth == 2:
+            return self._by_attention(copy.deepcopy(model).cpu().eval())
         if model.aggregation is None or model.depth != 2:
             return self._by_forwards(model)
         model, x = narrowed(copy.deepcopy(model).cpu().eval(), self.base)
@@ -126,6 +132,37 @@ class EdgeToggles:
             outputs.append(model.node_function(1, nodes[ends])(torch.from_numpy(gathered), hidden[ends]))
         return torch.cat(outputs).reshape(self.pool.shape[1], 2, -1)
 
+    def _by_attention(self, model: GAT) -> torch.Tensor:
+        """Two layers of attention, for copies of the ends of every pair that stand behind the nodes of the graph."""
+        n, weights = self.base.num_nodes, [layer.weight for layer in model.linears]
+        inputs = project(self.base, weights[0])
+        hidden = model.activation(model.convolve(0, self.base, None)) @ weights[1].T
+        outputs = []
+        for ends, pattern in self._attended():
+            copies = torch.cat([inputs, inputs[ends]])
+            changed = model.activation(model.attend(0, copies, pattern, slice(n, None))) @ weights[1].T
+            outputs.append(model.attend(1, torch.cat([hidden, changed]), pattern, slice(n, None)))
+        return torch.cat(outputs).reshape(self.pool.shape[1], 2, -1)
+
+    def _attended(self) -> list[tuple[np.ndarray, AttentionPattern]]:
+        """Some pairs each: the nodes u, v, u, ..., and whom their copies listen to: neighbours and both copies of the pair."""
+        if not self._listeners:
+            for pairs in self._split():
+                ends = self.pool[:, pairs].numpy().T.ravel()
+                both = scipy.sparse.kron(scipy.sparse.eye_array(len(ends) // 2), np.ones((2, 2)))
+                matrix = scipy.sparse.hstack([self._matrix[ends], both], format="csr")
+                matrix.sort_indices()
+                self._listeners.append((ends, AttentionPattern(matrix, torch.device("cpu"))))
+        return self._listeners
+
+    def _split(self) -> list[slice]:
+        """Consecutive pairs with about BLOCK neighbours."""
+        degree = np.diff(self._matrix.indptr)
+        u, v = self.pool.numpy()
+        filled = np.cumsum(degree[u] + degree[v] + 2) // BLOCK
+        starts = [0, *(np.flatnonzero(np.diff(filled)) + 1), len(u)]
+        return [slice(a, b) for a, b in zip(starts[:-1], starts[1:])]
+
     def _by_forwards(self, model: Backbone) -> torch.Tensor:
         """One forward over the whole graph a pair."""
         return torch.stack([predict(model, graph)[pair] for graph, pair in zip(self._graphs(), self.pool.T)])
@@ -139,11 +176,7 @@ class EdgeToggles:
 
     def _prepared(self, kind: str) -> list[_Block]:
         if kind not in self._blocks:
-            degree = np.diff(self._matrix.indptr)
-            u, v = self.pool.numpy()
-            filled = np.cumsum(degree[u] + degree[v] + 2) // BLOCK
-            starts = np.concatenate([[0], np.flatnonzero(np.diff(filled)) + 1, [len(u)]])
-            self._blocks[kind] = [self._block(kind, u[a:b], v[a:b]) for a, b in zip(starts[:-1], starts[1:])]
+            self._blocks[kind] = [self._block(kind, *self.pool[:, pairs].numpy()) for pairs in self._split()]
         return self._blocks[kind]
 
     def _block(self, kind: str, u: np.ndarray, v: np.ndarray) -> _Block:

@@ -13,7 +13,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from lethe_lib.models.backbone import Backbone, linear
-from lethe_lib.models.propagation import attention_pattern, project
+from lethe_lib.models.propagation import AttentionPattern, attention_pattern, project
 
 
 class GAT(Backbone):
@@ -41,10 +41,22 @@ class GAT(Backbone):
 
     def convolve(self, layer: int, data: Data, rows: torch.Tensor | None) -> torch.Tensor:
         projected = project(data, self.linears[layer].weight, rows)
+        return self.attend(layer, projected, attention_pattern(data, projected))
+
+    def attend(
+        self, layer: int, projected: torch.Tensor, pattern: AttentionPattern, receivers: slice = slice(None)
+    ) -> torch.Tensor:
+        """One layer before its activation, behind its projection.
+
+        Args:
+            layer: which one.
+            projected: (senders, heads * width), W h of whoever may be listened to.
+            pattern: who listens to whom.
+            receivers: the rows of ``projected`` that the rows of the pattern belong to.
+        """
         projected = projected.view(len(projected), self.heads[layer], self.widths[layer])
-        to_receiver = (projected * self.receiver[layer]).sum(-1)
+        to_receiver = (projected[receivers] * self.receiver[layer]).sum(-1)
         to_sender = (projected * self.sender[layer]).sum(-1)
-        pattern = attention_pattern(data, projected)
         score = nn.functional.leaky_relu(to_sender[pattern.columns] + to_receiver[pattern.rows], 0.2)
         weight = self.dropout(pattern.softmax(score))
         heads = [pattern.aggregate(weight[:, h], projected[:, h]) for h in range(self.heads[layer])]

@@ -19,6 +19,7 @@ normalisation can never outlive the edges that it was made from.
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse
@@ -214,29 +215,36 @@ def propagated_features(data: Data, kind: str, like: torch.Tensor, power: int) -
 
 
 class AttentionPattern:
-    """The entries of A + I, for layers that learn a weight for each: softmax over a row, and the weighted sum.
+    """Who listens to whom, for layers that learn a weight for each: softmax over a row, and the weighted sum.
+
+    Args:
+        matrix: CSR with sorted indices, (receivers, senders); its entries count, not their values. Backward passes need a
+            symmetric one.
+        device: where the weights live.
 
     Attributes:
         rows, columns: int64, (entries,); receiver and sender of each entry, sorted by row.
     """
 
-    def __init__(self, data: Data, device: torch.device):
-        matrix = scipy_propagation(data, "sym")
-        entries = scipy.sparse.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-        transposed = entries.T.tocsr()
-        transposed.sort_indices()
-        self.size = matrix.shape[0]
+    def __init__(self, matrix: scipy.sparse.csr_array, device: torch.device):
+        self.shape, self._matrix = matrix.shape, matrix
         self.columns = torch.from_numpy(matrix.indices.astype(np.int64)).to(device)
-        self.rows = torch.from_numpy(np.repeat(np.arange(self.size), np.diff(matrix.indptr))).to(device)
+        self.rows = torch.from_numpy(np.repeat(np.arange(self.shape[0]), np.diff(matrix.indptr))).to(device)
         self._pointers = torch.from_numpy(matrix.indptr.astype(np.int32)).to(device)
         self._indices = self.columns.int()
-        # The pattern is symmetric, so the transpose has the same rows and columns with its values in this order:
-        self._mirror = torch.from_numpy(transposed.data.astype(np.int64)).to(device)
+
+    @cached_property
+    def _mirror(self) -> torch.Tensor:
+        """The transpose of a symmetric pattern has the same rows and columns, with its values in this order."""
+        indices, pointers = self._matrix.indices, self._matrix.indptr
+        places = scipy.sparse.csr_array((np.arange(len(indices)), indices, pointers), shape=self.shape).T.tocsr()
+        places.sort_indices()
+        return torch.from_numpy(places.data.astype(np.int64)).to(self.columns.device)
 
     def softmax(self, score: torch.Tensor) -> torch.Tensor:
         """Softmax of (entries, heads) scores over the entries of each row."""
         index = self.rows[:, None].expand_as(score)
-        peak = torch.full((self.size, score.shape[1]), -torch.inf, dtype=score.dtype, device=score.device)
+        peak = torch.full((self.shape[0], score.shape[1]), -torch.inf, dtype=score.dtype, device=score.device)
         peak = peak.scatter_reduce(0, index, score.detach(), "amax")
         weight = (score - peak[self.rows]).exp()
         total = torch.zeros_like(peak).index_add(0, self.rows, weight)
@@ -251,7 +259,7 @@ class AttentionPattern:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
             return torch.sparse_csr_tensor(
-                self._pointers, self._indices, weight, size=(self.size, self.size), check_invariants=False
+                self._pointers, self._indices, weight, size=self.shape, check_invariants=False
             )
 
     def mirrored(self, weight: torch.Tensor) -> torch.Tensor:
@@ -286,5 +294,9 @@ class _WeightedSum(torch.autograd.Function):
 
 
 def attention_pattern(data: Data, like: torch.Tensor) -> AttentionPattern:
-    """The entries of A + I on the device of ``like``."""
-    return _cached(data.edge_index, ("attention", like.device), lambda: AttentionPattern(data, like.device))
+    """Every node and its neighbours, A + I, on the device of ``like``."""
+    return _cached(
+        data.edge_index,
+        ("attention", like.device),
+        lambda: AttentionPattern(scipy_propagation(data, "sym"), like.device),
+    )

@@ -6,8 +6,7 @@ from lethe_lib.study.configuration import Configuration, preset_settings
 from lethe_lib.study.edge_audit import CONTROLS, EdgeAuditConfiguration
 
 POOLS = ("low", "high", "random")
-AUDITED_POOLS = {"cora": POOLS, "citeseer": POOLS, "dblp": POOLS, "photo": ("low",), "pubmed": POOLS}
-"""Graph -> pools on which all methods are audited; of any other graph that is asked for, all of them."""
+GRAPHS = ("cora", "citeseer", "dblp", "photo", "pubmed")
 VARIATIONS = {
     "cora": {
         "epochs": (25, 50, 100, 200, 400, 800),
@@ -29,9 +28,9 @@ VARIATIONS = {
         "train_share": (0.1,),
         "fraction": (0.01, 0.2),
     },
-    "photo": {"epochs": (50, 200), "projection": (64,), "edge_share": (0.25,)},
 }
-"""Graph -> what is varied -> its values; of any other graph those of DBLP. On Photo, which remembers next to nothing, little."""
+VARIATIONS["photo"] = VARIATIONS["dblp"]
+"""Graph -> what is varied -> its values; of any other graph those of DBLP."""
 FIRST_METHODS = ("fine_tuning", "gif", "neg_grad", "scrub", "ceu", "idea", "npo", "l1_sparse")
 LATER_METHODS = (
     "adv_neg_grad",
@@ -45,8 +44,8 @@ LATER_METHODS = (
     "salun_edge_diff",
     "gnn_delete",
 )
-OTHER_BACKBONES = {"cora": ("sgc", "sage", "gin", "gat"), "photo": ("sgc",)}
-"""Graph -> backbones audited on its low pool beside the GCN."""
+OTHER_BACKBONES = ("sgc", "sage", "gin", "gat")
+"""Audited beside the GCN on the low pools of Cora and Photo."""
 
 LONG = (("epochs", 200), ("patience", 200), ("always_restore", False), ("dropout", 0.0))
 """A schedule without early stopping and dropout, under which models fit their training nodes far more closely."""
@@ -64,32 +63,30 @@ EVERYWHERE = ("fine_tuning", "l1_sparse")
 """The two methods that left least on the low and random pools of Cora and CiteSeer: they are run first, and on every pool."""
 
 
-def edge_audit(graphs=tuple(AUDITED_POOLS)) -> list[Configuration]:
+def edge_audit(graphs=GRAPHS) -> list[Configuration]:
     """What methods leave of the memory of edges, the most telling runs first.
 
-    1. GCN: the controls and the methods ``EVERYWHERE`` on every pool, then all methods on ``AUDITED_POOLS``: on Photo, which
-    remembers next to nothing, the low one; there also the controls of preset ``published``, and one training seed.
-    2. ``OTHER_BACKBONES`` on low pools: the controls and the first five methods. 3. The low pool of Cora with a long schedule
-    (its unlinking on every pool), with the published one, from one training seed, and with priors that rise with
-    WalkCentrality; and the methods that exist for SGC alone, also with the ridge ``WITHIN`` and with ``TIGHTER``. T = 64 under
-    GCN on Cora and CiteSeer, 32 elsewhere.
+    1. GCN, every pool: the controls and the methods ``EVERYWHERE``, then all methods. 2. The low pools of Cora and Photo: the
+    controls and the first five methods with ``OTHER_BACKBONES``, the controls with preset ``published``, and one training
+    seed. 3. The low pool of Cora with a long schedule (its unlinking on every pool), and with priors that rise with
+    WalkCentrality; one training seed on its other pools; the methods that exist for SGC alone, also with the ridge ``WITHIN``
+    and with ``TIGHTER``. T = 64 under GCN on Cora and CiteSeer, 32 elsewhere.
     """
     graphs = tuple(graphs)
     configs = [run for name in graphs for pool in POOLS for run in _runs(name, pool, (*CONTROLS, *EVERYWHERE))]
     for methods in (FIRST_METHODS, LATER_METHODS):
-        audited = [(name, pool) for name in graphs for pool in AUDITED_POOLS.get(name, POOLS)]
-        configs += [run for name, pool in audited for run in _runs(name, pool, methods)]
-    if "photo" in graphs:
-        configs += _runs("photo", "low", CONTROLS, preset="published")
-        configs += _runs("photo", "low", ("utu", "untrained"), same_seed=True)
-    for name in (name for name in OTHER_BACKBONES if name in graphs):
-        for backbone in OTHER_BACKBONES[name]:
+        configs += [run for name in graphs for pool in POOLS for run in _runs(name, pool, methods)]
+    for name in (name for name in ("cora", "photo") if name in graphs):
+        for backbone in OTHER_BACKBONES:
             configs += _runs(name, "low", (*CONTROLS, *FIRST_METHODS[:5]), backbone=backbone)
+        configs += _runs(name, "low", CONTROLS, preset="published")
+        configs += _runs(name, "low", ("utu", "untrained"), same_seed=True)
     if "cora" in graphs:
         configs += _runs("cora", "low", (*CONTROLS, *FIRST_METHODS), training=LONG)
         configs += [run for pool in ("high", "random") for run in _runs("cora", pool, ("utu", "gold"), training=LONG)]
-        configs += _runs("cora", "low", CONTROLS, preset="published")
-        configs += [run for pool in POOLS for run in _runs("cora", pool, ("utu", "untrained"), same_seed=True)]
+        configs += [
+            run for pool in ("high", "random") for run in _runs("cora", pool, ("utu", "untrained"), same_seed=True)
+        ]
         configs += _runs("cora", "low", ("utu", "gold"), spread=0.25)
         certified = _runs("cora", "low", CERTIFIED_SGC, backbone="sgc")
         configs += [

@@ -243,7 +243,8 @@ show_source(edge_design, release, edge_statistics, edge_scores, residual_memory)
 # 3. Several statistics are used, their log ratios added; the joint normal fit with shrunk correlations stands beside it.
 # 4. Intervals are over trials, since the edges of one trial share a model: a jackknife over groups of trials, which errs on the
 #    wide side. The spread without memory comes from tossing the coins again, which is exact.
-# 5. The edge toggle is exact and local: for two layers it recomputes the rows that the pair reaches and no others.
+# 5. The edge toggle is exact and local: for two layers, also of attention, it recomputes the rows that the pair reaches and no
+#    others.
 #
 # ## Experiment
 #
@@ -257,10 +258,10 @@ with tempfile.TemporaryDirectory() as folder:
     store = RecordStore(Path(folder) / "records")
     common = {"data": dataset, "seed": seed, "backbone": backbone, "pool": pool, "trials": trials}
     configs = {
-        name: EdgeAuditConfiguration(**common, method=name, training=long, toggle=backbone != "gat")
+        name: EdgeAuditConfiguration(**common, method=name, training=long)
         for name in dict.fromkeys([*CONTROLS, method])
     }
-    configs["early stopping"] = EdgeAuditConfiguration(**common, toggle=backbone != "gat")
+    configs["early stopping"] = EdgeAuditConfiguration(**common)
     live = {name: run(config, store, Path(folder) / "models") for name, config in configs.items()}
     memory = memory_frame(list(configs.values()), store).set_index(["key", "adversary"])
     own_auc = store.arrays(configs["utu"].key)["edge_auc"]

@@ -64,7 +64,7 @@ class EdgeAuditConfiguration(Configuration):
         trials: T.
         prior, spread: inclusion probability, rising with WalkCentrality from ``prior - spread`` to ``prior + spread``.
         same_seed: train every original from one seed.
-        toggle: whether the statistics of the edge toggle are computed (one forward a pair for GAT).
+        toggle: whether the statistics of the edge toggle are computed (one forward a pair but for two layers).
         training, settings: replacements for the preset's training and method settings, as (name, value) pairs.
         edge_share, feature_share: shares of the edges and features that the graph keeps, at random.
         projection: width of a random projection of the features, 0 for none.

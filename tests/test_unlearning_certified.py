@@ -10,6 +10,7 @@ import scipy.sparse
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from torch_geometric.data import Data
 
 from lethe_lib.attacks import link_teller_influence
@@ -20,8 +21,9 @@ from lethe_lib.models import TrainingRun, build, predict, scipy_propagation, tra
 from lethe_lib.models.sgc import ColSGC, RowSGC
 from lethe_lib.structure import endpoint_displacement, forget_set, remove_edges
 from lethe_lib.unlearning import UNLEARNERS, ceu, unlearn
-from lethe_lib.unlearning.accountant import Accountant, Certificate, noise_factor
+from lethe_lib.unlearning.accountant import Accountant, Certificate, gaussian_delta, noise_factor
 from lethe_lib.unlearning.certified_head import Propagated, prepared_features
+from lethe_lib.unlearning.certified_published import PublishedHead
 from lethe_lib.unlearning.cgu import CguSettings
 from lethe_lib.unlearning.cgu import open_session as open_cgu
 from lethe_lib.unlearning.curvature import Objective, flat_weights
@@ -33,6 +35,7 @@ from lethe_lib.unlearning.ovr_logistic import (
     hessian,
     newton_step,
     pointwise_bound,
+    row_gradient,
     signs,
     spectral_norm,
     step_bound,
@@ -80,6 +83,25 @@ def edges_of_hub(data):
 
 
 # The accountant
+
+
+@pytest.mark.parametrize(("epsilon", "shift"), [(0.0, 0.5), (0.5, 1.0), (1.0, 0.228), (2.0, 3.0), (8.0, 1.8)])
+def test_exact_delta_is_the_integral_of_the_excess_density(epsilon, shift):
+    t = np.linspace(-15, 20, 400_001)
+    excess = np.maximum(norm.pdf(t, shift) - np.exp(epsilon) * norm.pdf(t), 0.0)
+    assert gaussian_delta(epsilon, shift) == pytest.approx(np.trapezoid(excess, t), rel=1e-5, abs=1e-14)
+
+
+def test_a_large_epsilon_has_no_certificate_at_the_end_of_its_budget():
+    def spent(epsilon, share):
+        books = Accountant(epsilon, 1e-4, 0.1)
+        assert books.charge(share * books.budget)
+        return books.certificate()
+
+    assert [spent(epsilon, 1.0).status for epsilon in (0.1, 1.0, 8.0)] == ["valid"] * 3
+    assert [spent(epsilon, 1.0).status for epsilon in (8.5, 50.0, 1e9)] == ["not_applicable"] * 3
+    assert "delta 8.9e-01" in spent(50.0, 1.0).reason and math.isnan(spent(50.0, 1.0).epsilon)
+    assert spent(50.0, 0.4).status == "valid" == spent(1e9, 1e-9).status  # little of the budget was needed
 
 
 def test_noise_factor_and_budgets_by_hand():
@@ -355,13 +377,35 @@ def test_published_cgu_removes_random_edges_and_certifies_nothing(monkeypatch):
         model.head.bias.fill_(0.5)
     result = unlearn("cgu", model, data, pairs, preset="published", random_edges=10)
     removed = {tuple(p) for p in torch.cat(seen, dim=1).T.tolist()}
-    assert len(removed) == 10 and not {tuple(p) for p in pairs.T.tolist()} <= removed
+    assert len(removed) == 3 and not {tuple(p) for p in pairs.T.tolist()} <= removed  # as many as in the request
     assert result.steps.certificate.status == "not_applicable" and type(result.model) is ColSGC
     assert torch.equal(result.model.head.bias, model.head.bias)
     seen.clear()
     result = unlearn("scalegun", model, data, some_edges(data, 8), preset="published", most=5)
     assert [block.shape[1] for block in seen] == [1] * 5 and result.model.head.bias is None
     assert torch.equal(torch.cat(seen, dim=1), result.request.pairs[:, :5])
+
+
+def test_published_scalegun_steps_by_the_curvature_of_its_last_training():
+    data = toy(5)
+    settings = UNLEARNERS["scalegun"].settings["published"]
+    head = PublishedHead(victim(data), data, replace(settings, noise=RICH), 0)
+    ridge, pairs = settings.ridge, some_edges(data, 2).split(1, dim=1)
+    rows, weights, v = head.z.clone(), head.weights.clone(), torch.ones(head.weights.numel(), dtype=torch.float64)
+    old = hessian(rows, weights, ridge)(v)
+    change = row_gradient(rows, head.y, weights)
+    row = head.remove(pairs[0])
+    change -= row_gradient(head.z, head.y, weights)
+    assert not torch.allclose(head.z, rows) and row["retrained"] == 0
+    assert torch.allclose(head.curvature()[0](v), old, rtol=1e-12)  # of the rows as they were
+    step = head.weights - weights
+    assert torch.allclose(hessian(rows, weights, ridge)(step.flatten()), change.flatten(), rtol=1e-3, atol=1e-8)
+    norm = spectral_norm(rows)
+    bounds = 0.25 * norm * step.norm(dim=0) * (head.z @ step).norm(dim=0)
+    assert row["step_bound"] == pytest.approx(float(bounds.mean()), rel=1e-9)
+    head.accountant.budget = 0.0
+    assert head.remove(pairs[1])["retrained"] == 1
+    assert torch.allclose(head.curvature()[0](v), hessian(head.z, head.weights, ridge)(v), rtol=1e-12)
 
 
 def test_exhausted_budget_trains_again_with_a_fresh_draw():
@@ -727,7 +771,8 @@ def test_stream_of_ceu_trains_with_noise_once_and_charges_one_budget(tiny, train
     assert len(trainings) == 1 and len(served) == len(blocks) >= 4
     assert all(one.budget == pytest.approx(1e-4 * 1e3 / noise_factor(1e-4)) for one in served)
     assert all(0 < one.residual <= one.bound <= one.budget and one.seconds > 0 for one in served)
-    assert not any(one.retrained or one.retrainings or one.note for one in served)
+    assert not any(one.retrained or one.retrainings for one in served)
+    assert "too large" in served[-1].note  # an epsilon under which nothing is trained again
     bounds = [one.bound for one in served]
     assert bounds == sorted(bounds) and bounds[0] < bounds[-1]
     left = remove_edges(graph, pairs)

@@ -6,7 +6,9 @@
     else      train again on the current data with a fresh b, and start from its optimisation residual
 
 Guo, Goldstein, Hannun, van der Maaten, "Certified data removal from machine learning models", ICML 2020. While the
-budget lasts, the released weights are (epsilon, delta)-indistinguishable from those of retraining.
+budget lasts, the released weights are (epsilon, delta)-indistinguishable from those of retraining: the two differ by what a
+shift of b by the residual does. The factor c is the classic one of the Gaussian mechanism, which is too small for a large
+epsilon (above 8 at delta 1e-4), so a certificate also asks for the exact delta of that shift, :func:`gaussian_delta`.
 
 What the certificate presumes: a strictly convex objective; residual and noise on the same scale (both of the summed
 loss, or both of the mean); requests chosen without looking at released weights; b never published. It speaks of the
@@ -19,6 +21,8 @@ budget, as published code does, bounds neither a class nor the release.
 
 import math
 from dataclasses import dataclass
+
+from scipy.special import log_ndtr
 
 from lethe_lib.errors import InputError
 
@@ -62,6 +66,26 @@ def noise_factor(delta: float) -> float:
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta={delta} must lie in (0, 1)")
     return math.sqrt(2.0 * math.log(1.5 / delta))
+
+
+def gaussian_delta(epsilon: float, shift: float) -> float:
+    """The smallest delta for which N(0, 1) and N(shift, 1) are (epsilon, delta)-indistinguishable.
+
+        Phi(shift / 2 - epsilon / shift) - exp(epsilon) Phi(-shift / 2 - epsilon / shift)
+
+    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, theorem 8.
+
+    Args:
+        epsilon: at least 0. shift: in standard deviations, at least 0.
+
+    Example:
+        >>> round(gaussian_delta(0.0, 1.0), 4)  # the total variation distance
+        0.3829
+    """
+    if shift == 0.0:
+        return 0.0
+    above, below = log_ndtr([shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift])
+    return max(math.exp(above) - math.exp(epsilon + below), 0.0)
 
 
 class Accountant:
@@ -122,12 +146,18 @@ class Accountant:
         """The guarantee as it stands.
 
         ``not_applicable`` if not even the last training is within the budget, which then is too small for the
-        optimiser, or for the approximation of the features.
+        optimiser, or for the approximation of the features; and if epsilon is so large that the budget is too.
         """
         bound = self.spent + self.extra
         numbers = (self.epsilon, self.delta, residual, bound, self.noise, self.retrainings)
         if not bound <= self.budget:
             reason = f"the residual after training alone may be {bound:.2e}, above the budget {self.budget:.2e}"
+            return Certificate("not_applicable", math.nan, math.nan, *numbers[2:], reason)
+        exact = gaussian_delta(self.epsilon, bound / self.noise)
+        if exact > self.delta:
+            reason = (
+                f"the budget of so large an epsilon ({self.epsilon:g}) is too large: the noise gives delta {exact:.1e}"
+            )
             return Certificate("not_applicable", math.nan, math.nan, *numbers[2:], reason)
         if self.retrainings:
             reason = f"the budget ran out and the model was trained again, {self.retrainings} time(s)"

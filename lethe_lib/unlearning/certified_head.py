@@ -183,6 +183,11 @@ class CertifiedHead:
         """H at the present rows and weights, and a number that is at least |Z|_2."""
         return hessian(self.z, self.weights, self.settings.ridge), spectral_norm(self.z)
 
+    def step_bounds(self, step: torch.Tensor, norm: float) -> torch.Tensor:
+        """What a step leaves of the gradient at most, for every class, (C,); ``norm`` is at least |Z|_2."""
+        bound = pointwise_bound if self.settings.pointwise else step_bound
+        return bound(self.z, step, norm, self.settings.third)
+
     def total(self, bounds: torch.Tensor) -> float:
         """One bound for the release from those of the classes, (C,)."""
         return float(bounds.norm())
@@ -210,8 +215,7 @@ class CertifiedHead:
         tolerance = min(1e-2, settings.tolerance * self.accountant.budget / size) if size > 0 else 1.0
         curvature, norm = self.curvature()
         step, left, products = newton_step(curvature, difference, tolerance)
-        bounds = (pointwise_bound if settings.pointwise else step_bound)(self.z, step, norm, settings.third)
-        step_bounded = self.total(bounds)
+        step_bounded = self.total(self.step_bounds(step, norm))
         self.weights = self.weights + step
         accepted = self.accountant.charge(step_bounded + left, self._approximation())
         if not accepted:

@@ -1,8 +1,9 @@
 """What the Lethe benchmark runs under the names CGU and ScaleGUN (arXiv:2610.21869): the preset ``published`` of both.
 
     Z = P^K X with P = (A + I) D~^-1 and raw features;  a fresh one-vs-rest head with b, the victim's weights discarded
-    cgu:       100 edges drawn at random from the whole graph, one by one; the victim's bias stays under the new weights
-    scalegun:  the first 500 edges of the request, one by one; H and |Z|_2 of the first graph for all of them; bias 0
+    cgu:       as many edges, 100 at most, drawn at random from the whole graph; the victim's bias stays under the weights
+    scalegun:  the first 500 edges of the request, one by one; H and |Z|_2 as of the last training; bias 0
+    bound of a step: |Z|_2 |step| |Z step| / 4, as if no row of Z were longer than 1
     accept while the sum over classes of the bounds is at most C times the budget, without the residual of training
 
 No push anywhere, so this says nothing about what ScaleGUN costs; the rows of CGU's log are not about the request. The
@@ -23,6 +24,7 @@ from lethe_lib.seeding import torch_generator
 from lethe_lib.unlearning.accountant import Certificate
 from lethe_lib.unlearning.certified_head import CertifiedHead, HeadSettings, Propagated, serve
 from lethe_lib.unlearning.curvature import Product
+from lethe_lib.unlearning.ovr_logistic import hessian, spectral_norm, step_bound
 from lethe_lib.unlearning.request import EdgeRequest
 from lethe_lib.unlearning.steps import StepLog
 
@@ -32,9 +34,9 @@ class PublishedSettings(HeadSettings):
     """Settings of the head with the benchmark's values, and its traits.
 
     Attributes:
-        random_edges: serve so many edges of the whole graph in place of the request; None serves the request.
+        random_edges: serve as many edges of the whole graph in place of the request, at most so many; None serves it.
         most: serve only so many edges of the request, the first ones; None serves all.
-        stale: keep H and |Z|_2 of the first graph.
+        stale: keep H and |Z|_2 of the graph and weights that were last trained.
         keep_bias: put the victim's bias under the released weights.
     """
 
@@ -61,16 +63,21 @@ class PublishedHead(CertifiedHead):
 
     def __init__(self, model: Backbone, data: Data, settings: PublishedSettings, seed: int):
         rows = Propagated(data, model.depth, "col", standardise=False, normalise=False)
-        self.first = None
         super().__init__(model, data, rows, settings, seed)
-        self.first = self.curvature() if settings.stale else None
 
     def _fit(self, draw: int) -> float:
         super()._fit(draw)
+        # Rows change in place, so that a Hessian of the rows as they are now needs a copy of them.
+        self.trained = (hessian(self.z.clone(), self.weights, self.settings.ridge), spectral_norm(self.z))
         return 0.0
 
     def curvature(self) -> tuple[Product, float]:
-        return self.first or super().curvature()
+        return self.trained if self.settings.stale else super().curvature()
+
+    def step_bounds(self, step: torch.Tensor, norm: float) -> torch.Tensor:
+        if self.settings.pointwise:
+            return super().step_bounds(step, norm)
+        return step_bound(self.z, step, norm, self.settings.third, longest=1.0)
 
     def total(self, bounds: torch.Tensor) -> float:
         return float(bounds.mean())
@@ -104,5 +111,5 @@ def _edges(request: EdgeRequest, settings: PublishedSettings, seed: int) -> Iter
     if settings.random_edges is not None:
         pairs = undirected_edges(request.data)
         order = torch.randperm(pairs.shape[1], generator=torch_generator(seed, "unlearning", "random edges"))
-        pairs = pairs[:, order[: settings.random_edges]]
+        pairs = pairs[:, order[: min(settings.random_edges, request.pairs.shape[1])]]
     return pairs[:, : settings.most].split(1, dim=1)

@@ -6,15 +6,15 @@
 
 Golatkar, Achille, Soatto, "Eternal sunshine of the spotless net", CVPR 2020. The first law minimises the retained loss
 under the noise plus a KL term that bounds what the weights tell (scale = (lambda sigma_h^2)^{1/4}); the authors' code
-follows the second, whose standard deviation goes with F^{-1/2}, is averaged over the inputs of each unit, is cut at 1e2
-instead of 1e3 and then enlarged tenfold in the last layer, and tenfold for vectors.
+follows the second, whose standard deviation goes with F^{-1/2}: V is averaged over the inputs of each unit, cut at 1e2
+instead of 1e3 in the last layer, and then tenfold there and for vectors.
 
 The forget set is not used: a request enters only through G_r, and when few edges of many go, this is close to adding
 noise to the model. Under ``paper`` small values of F are raised to a quantile of the positive ones, as a weight without
 information would get unbounded noise.
 
 ``published``: law ``code`` with alpha = 3e-6, F over every node that keeps an edge, on G, by squares of summed
-gradients, which is no Fisher information (see ``importance``; the weight of a class is our reading).
+gradients, which is no Fisher information (see ``importance``).
 """
 
 import math
@@ -111,7 +111,7 @@ def noise_deviation(fisher: list[torch.Tensor], head: list[bool], settings: Fish
         variance = settings.alpha * variance
         if variance.dim() > 1 and settings.row_means:
             variance = variance.mean(dim=1, keepdim=True).expand_as(variance)
-        variance = variance * (10.0 if last else 1.0) * (10.0 if variance.dim() == 1 else 1.0)
+        variance = variance * (10.0 if last or variance.dim() == 1 else 1.0)
         deviations.append(variance.sqrt())
     return deviations
 

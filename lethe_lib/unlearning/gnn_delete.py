@@ -24,7 +24,8 @@ Its task is link prediction, so its last layer is an embedding; here it holds th
 
 ``published``: the traits of the Lethe benchmark (arXiv:2610.21869): ones / 1000 and 10 epochs; DEC compares scores of
 forgotten edges with scores of fresh random pairs, h'[u] . h'[v] against h'[p] . h'[q]; NI with the endpoints; training on
-G with dropout, all operators on the summed loss; operators after the first and the last layer only, for 1 and 2 hops.
+G with dropout, all operators on the summed loss; operators after the first and the last layer only, for 1 and 2 hops. The
+benchmark trains on the edges within two hops of the request and draws its pairs among non-edges, one for each direction.
 """
 
 from dataclasses import dataclass

@@ -13,10 +13,12 @@ optimum after early stopping.
 
 sigma is set by hand in the paper (0.1 to 0.6 for GCN, 0.005 for GIN, 0.001 for GAT), since the calibrated one destroys
 the model: it is a hundred times larger and more. Both are in the log's row, next to a third, ``sigma_from_gradient``:
-strong convexity also gives |theta- - optimum| <= |grad L(theta-; G_r)| / ridge, which is measured, and far smaller. (It
-depends on the data, so it is a diagnostic and no guarantee.) The certificate is ``not_applicable`` while sigma is below
-the calibrated value, where the model is not convex, and where a loss above C is met. ``sigma=None`` takes the calibrated
-value.
+strong convexity also gives |theta- - optimum| <= |grad L(theta-; G_r)| / ridge, which is measured, and far smaller.
+A noise that depends on the data can tell of them itself: ``sigma_from_gradient`` does altogether, so it is a diagnostic
+and no guarantee; zeta does through |theta- - theta|, as in the paper, and through r_0, so its guarantee is for a sigma that
+is set beforehand and turns out to be large enough. The certificate is ``not_applicable`` while sigma is below the calibrated
+value, where the model is not convex, and where a loss above C is met, which is looked up at theta and not at both optima.
+``sigma=None`` takes the calibrated value.
 
 Over several requests nothing is proved: every release has noise of its own, and the next step starts from noisy weights.
 ``stream`` serves it one request after the other without a bound, and says so.
@@ -25,8 +27,9 @@ Differences from the paper: curvature on G_r, by Gauss and Newton, with a measur
 ``gif``. The noise has a standard deviation of 0.01 by default, at which models still work here.
 
 ``published``: the Hessian of the summed loss on G with scale 500, damp 0.01 (an effective damping of 5 on the summed
-loss), the scale doubled up to five times if LiSSA diverges and no step after that; the noise thrown away; 10 steps of
-Adam on G_r at a hundredth of the training rate; held-out labels in the gradient. The code starts its search for T at all
+loss), the scale doubled up to five times if LiSSA diverges and no step after that (the code waits for a number that is
+not finite, where we stop at a residual above |v|, and so applies steps that ours gives up); the noise thrown away; 10 steps
+of Adam on G_r at a hundredth of the training rate; held-out labels in the gradient. The code starts its search for T at all
 training nodes; nodes whose view does not change add nothing, so T is every node near the request.
 """
 
@@ -61,7 +64,7 @@ class IdeaSettings(InfluenceSettings):
     Attributes:
         sigma: standard deviation of the noise on every weight; None takes the calibrated value; 0 adds none.
         epsilon, delta: the guarantee that the calibrated value is for; epsilon in (0, 1].
-        loss_bound: C, assumed of every loss at both optima.
+        loss_bound: C, assumed of every loss at both optima, checked at theta.
         doublings: how often a diverging LiSSA may try again with twice the scale before the step is given up; with 0,
             the default, divergence ends the run.
         fine_tuning_steps: steps of Adam on G_r after the release, at a hundredth of the training rate.

@@ -131,8 +131,8 @@ def fisher_diagonal(
         F_i = 1/m sum_v sum_y p_vy (d log p_vy / d theta_i)^2
 
     No label is read. ``exact`` takes m C backwards; ``probes`` K, with a sign for every node and class, unbiased;
-    ``published`` C: for every class the summed gradient of log p is squared, weighted by the class's mean probability
-    and divided by m, so products of different nodes' gradients enter, and it is no Fisher information.
+    ``published`` C: for every class y the gradient of sum_v p_vy log p_vy, with the weights p_vy held fixed, is squared, and
+    the sum over classes divided by m, so products of different nodes' gradients enter, and it is no Fisher information.
 
     Args:
         logits: (n, C) of all nodes, with their graph.
@@ -155,8 +155,7 @@ def fisher_diagonal(
         cotangents = (s.to(p) * p.sqrt() for s in drawn)
         weight, backwards = 1.0 / (probes * m), probes
     elif estimator == "published":
-        share = p.mean(0).sqrt()
-        cotangents = (share * row for row in torch.eye(classes, device=p.device).unsqueeze(1).expand(-1, m, -1))
+        cotangents = (p * of_class for of_class in torch.eye(classes, device=p.device))
         weight, backwards = 1.0 / m, classes
     else:
         raise InputError(f"estimator={estimator!r} is unknown: choose exact, probes or published")

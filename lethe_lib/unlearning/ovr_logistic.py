@@ -135,14 +135,19 @@ def spectral_norm(z: torch.Tensor) -> float:
 
 
 def step_bound(
-    z: torch.Tensor, step: torch.Tensor, norm: float, third: float = LARGEST_THIRD_DERIVATIVE
+    z: torch.Tensor,
+    step: torch.Tensor,
+    norm: float,
+    third: float = LARGEST_THIRD_DERIVATIVE,
+    longest: float | None = None,
 ) -> torch.Tensor:
     """The published bound of what one Newton step leaves of the gradient, for every class, (C,).
 
     Args:
         z: (m, F) new rows. step: (F, C). norm: at least |Z|_2. third: g of the module docstring.
+        longest: what is taken for the longest row's norm; None measures it. The paper presumes 1.
     """
-    longest = z.norm(dim=1).max()
+    longest = z.norm(dim=1).max() if longest is None else longest
     return third * longest * norm * step.norm(dim=0) * (z @ step).norm(dim=0)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import kstest
 
@@ -196,6 +197,39 @@ def test_published_cells_are_recomputed_to_the_last_digit(small_study, tmp_path,
 def test_missing_records_say_what_to_do(tmp_path):
     with pytest.raises(DataNotFound, match="run audit_calibration"):
         audit_calibration.load_audit_calibration(tmp_path / "none.parquet")
+
+
+def simulated_rows(**columns) -> pd.DataFrame:
+    """Audits of the model as the study keeps them, 200 unless a column has another length."""
+    ranks = np.arange(200) % (DRAWS + 1)
+    plain = {"part": "model", "method": "quadrature", "strength": "0.0", "status": "ok", "flip": np.nan, "runs": 200}
+    plain |= {"n_in": 100, "rank_draws": DRAWS, "rank_left": ranks, "rank_right": ranks}
+    for side in claims_mcmc_audit.SIDES:
+        plain |= {f"true_{side}": 1.0, f"{side}_5%": 0.5, f"{side}_95%": 1.5}
+        plain |= {f"true_corner_{side}": 1.0, f"corner_{side}_5%": 0.5, f"corner_{side}_95%": 1.5}
+    return pd.DataFrame(plain | columns)
+
+
+def test_faults_of_opposite_sides_do_not_cancel(monkeypatch):
+    low = np.arange(200) % 50
+    for left, right, uniform in ((low, DRAWS - low, False), (np.arange(200) % 100, np.arange(200) % 100, True)):
+        rows = simulated_rows(rank_left=left, rank_right=right)
+        monkeypatch.setattr(claims_mcmc_audit, "load_audit_calibration", lambda where, rows=rows: rows)
+        assert (claims_mcmc_audit.rank_tests()["p_value"].item() > SMALLEST_P) == uniform
+    assert rank_p_value(np.concatenate([low, DRAWS - low])) == 1.0  # what pooled ranks would say
+
+
+def test_coverage_at_strength_0_is_not_that_of_a_learnt_strength(monkeypatch):
+    bits = {"part": "noisy bit", "flip": 0.25}
+    rows = [
+        simulated_rows(strength="learnt"),
+        simulated_rows(**bits, true_left=np.repeat([1.0, 2.0], [160, 40])),  # covers 0.80
+        simulated_rows(**bits, strength="learnt", true_left=np.repeat([1.0, 2.0], [100, 100])),  # covers 0.50
+    ]
+    table = pd.concat(rows, ignore_index=True)
+    monkeypatch.setattr(claims_mcmc_audit, "load_audit_calibration", lambda where: table)
+    finding = claims_mcmc_audit.check_recovery()
+    assert finding.effect == 0.5 and "with the strength fixed at 0, as little as 0.80" in finding.detail
 
 
 def test_the_claim_fails_for_the_best_attack_and_holds_without_it():

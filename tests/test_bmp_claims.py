@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from lethe_lib.bmp import FORMS, PROPERTIES, flipped_bits, tally
+from lethe_lib.bmp import FORMS, PROPERTIES, flipped_bits, publish, tally
 from lethe_lib.bmp.examples import Instance, exclusive_or, fixed_instances, instances, noisy_parity, single
 from lethe_lib.bmp.properties import Tally
 from lethe_lib.errors import InputError
@@ -81,6 +81,13 @@ def test_findings_say_what_other_readings_of_the_words_would_decide(monkeypatch)
 
 def test_certain_absence_is_given_its_probability():
     assert "absence has up to the probability 12/13" in CHECKS["B02"]().detail
+
+
+def test_two_infinite_parameters_are_equal(monkeypatch):
+    revealed = Instance("random, revealed", single(Fraction(1, 2)), publish(len), noisy_parity)
+    monkeypatch.setattr(claims_bmp_theory, "instances", lambda: (revealed,))
+    finding = CHECKS["B02"]()
+    assert finding.effect == 0 and finding.by_form == {"ratio": "fails", "odds": "fails"}
 
 
 @pytest.mark.parametrize("name", PROPERTIES)

@@ -10,7 +10,7 @@ GRAPHS = ("cora", "citeseer", "photo", "pubmed")
 NODES = 400
 
 
-def table(advantage, eps_right=1.0, eps_left=1.0, log_odds=None, **axes) -> pd.DataFrame:
+def table(advantage, eps_right=1.0, eps_left=1.0, log_odds=None, epochs=claims.TRAINED, **axes) -> pd.DataFrame:
     """Rows of four graphs in one setting; functions of (generator, frame) or numbers give the columns."""
     frames = []
     for number, name in enumerate(GRAPHS):
@@ -33,7 +33,7 @@ def table(advantage, eps_right=1.0, eps_left=1.0, log_odds=None, **axes) -> pd.D
             ("corner_left 50%", eps_left),
         ):
             frame[column] = value(generator, frame) if callable(value) else value
-        frames.append(frame.assign(**axes))
+        frames.append(frame.assign(epochs=epochs, **axes))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -41,7 +41,8 @@ def table(advantage, eps_right=1.0, eps_left=1.0, log_odds=None, **axes) -> pd.D
 def give(monkeypatch):
     def give(*tables):
         rows = pd.concat(tables, ignore_index=True)
-        monkeypatch.setattr(claims, "cells", lambda **axes: rows)
+        monkeypatch.setattr(claims, "DRAWS", 200)
+        monkeypatch.setattr(claims, "cells", lambda epochs=claims.TRAINED, **axes: rows[rows["epochs"] == epochs])
 
     return give
 
@@ -68,33 +69,49 @@ def test_leakage_that_follows_the_degree(give):
     assert claims.check_position().verdict != "holds"
 
 
-def two_samplers(right_of_snowball, log_odds_of_snowball=0.0):
-    return (
-        table(0.0, lambda g, f: g.random(len(f)), log_odds=0.0, sampler="uniform", ratio=0.5),
+def two_samplers(right_of_snowball, log_odds_of_snowball=0.0, untrained=0.0):
+    """Trained and untrained models under both samplers; snowball adds to eps_R of the one and of the other."""
+    return [
         table(
             0.0,
-            lambda g, f: g.random(len(f)) + right_of_snowball,
-            log_odds=log_odds_of_snowball,
-            sampler="snowball",
+            lambda g, f, added=added: g.random(len(f)) + added,
+            log_odds=log_odds_of_snowball if added_to == "snowball" else 0.0,
+            sampler=added_to,
             ratio=0.5,
-        ),
-    )
+            epochs=epochs,
+        )
+        for epochs, extra in ((claims.TRAINED, right_of_snowball), (claims.UNTRAINED, untrained))
+        for added_to, added in (("uniform", 0.0), ("snowball", extra))
+    ]
 
 
 def test_snowball_above_uniform_by_form(give):
     give(*two_samplers(1.0))
     assert claims.check_sampler().by_form == {"ratio": "holds", "odds": "holds"}
-    give(*two_samplers(-1.0, 3.0))  # less evidence, but hubs that are nearly always sampled
+    give(*two_samplers(-1.0))
     finding = claims.check_sampler()
-    assert finding.by_form == {"ratio": "fails", "odds": "holds"} and finding.verdict == "fails"
+    assert finding.by_form == {"ratio": "fails", "odds": "fails"} and finding.verdict == "fails"
+
+
+def test_what_untrained_models_show_of_a_sampler_is_not_counted(give):
+    give(*two_samplers(1.0, untrained=0.4))
+    finding = claims.check_sampler()
+    assert finding.effect == pytest.approx(0.6) and finding.verdict == "holds"
+    assert "Cora 1.00 (0.400)" in finding.detail and "priors alone" not in finding.detail
+    give(*two_samplers(0.4, untrained=0.4))
+    assert claims.check_sampler().verdict == "inconclusive"  # exactly 0
+    give(*two_samplers(-0.1, 3.0))  # a little less evidence, but nodes that are nearly always sampled
+    finding = claims.check_sampler()
+    assert finding.by_form == {"ratio": "fails", "odds": "fails"}
+    assert "Cora 2.90 (3.00)" in finding.detail and "In odds form the priors alone decide" in finding.detail
 
 
 def test_samplers_are_compared_on_nodes_that_both_have(give):
-    uniform, snowball = two_samplers(1.0)
+    uniform, snowball, *untrained = two_samplers(1.0)
     rare = uniform["node"] < 100  # hardly ever sampled by the walk, and much exposed when sampled uniformly
     uniform.loc[rare, "corner_right 50%"] = 9.0
     snowball.loc[rare, "n_in"] = claims.LEAST_MODELS - 1
-    give(uniform, snowball)
+    give(uniform, snowball, *untrained)
     found = claims.sampler_contrasts(0.05)
     assert (found["nodes"] == NODES - 100).all() and (found["effect"] - 1 < 0.2).all() and (found["low"] > 0.8).all()
 
@@ -136,21 +153,59 @@ def test_contrasts_on_the_same_nodes(change, verdict, give):
         assert finding.effect == pytest.approx(change, abs=0.001)
 
 
-def test_one_sided_against_two_sided(give):
-    give(*(table(0.0, 1.0, 1.5, log_odds=-2.0, sampler=s, ratio=0.1) for s in ("uniform", "snowball")))
+def against_mp(right, left, log_odds, untrained=(1.0, 1.0)):
+    """Trained and untrained models under both samplers at ratio 0.1."""
+    return [
+        table(0.0, *parameters, log_odds=log_odds, sampler=sampler, ratio=0.1, epochs=epochs)
+        for sampler in ("uniform", "snowball")
+        for epochs, parameters in ((claims.TRAINED, (right, left)), (claims.UNTRAINED, untrained))
+    ]
+
+
+def share_of_nodes(share, then, otherwise):
+    """A column whose first nodes have one value and the others another."""
+    return np.where(np.arange(NODES) < share * NODES, then, otherwise)
+
+
+def test_below_the_two_sided_parameter_by_form(give):
+    give(*against_mp(1.0, 1.5, -2.0))  # the left parameter is the larger one everywhere
     finding = claims.check_below_mp()
-    assert finding.verdict == "holds" and finding.effect == 1.0
-    assert claims.check_uniform_notions().verdict == "inconclusive"  # too strict everywhere, too weak nowhere
+    assert finding.by_form == {"ratio": "holds", "odds": "holds"} and finding.effect == 1.0
+    give(*against_mp(1.5, 1.0, -2.0))  # the right one is, so that eps_R is the two-sided parameter
+    finding = claims.check_below_mp()
+    assert finding.by_form == {"ratio": "fails", "odds": "holds"} and finding.verdict == "holds"
+    assert "Ratio form: smallest share 0.00" in finding.detail and "so that the prior alone decides" in finding.detail
+    give(*against_mp(1.0, 3.0, 1.0, untrained=(1.0, 1.0)))  # below in spite of the prior
+    finding = claims.check_below_mp()
+    assert finding.by_form == {"ratio": "holds", "odds": "holds"} and "prior alone" not in finding.detail
 
-    def mixed(generator, frame):
-        return np.where(np.arange(len(frame)) % 2, 2.0, -2.0)
 
-    tables = [table(0.0, 1.0, 1.0, log_odds=0.0, sampler=s, ratio=0.1) for s in ("uniform", "snowball")]
-    for one in tables:
-        one["log_odds"] = mixed(None, one)
-    give(*tables)
-    assert claims.check_below_mp().verdict == "fails"
-    assert claims.check_uniform_notions().verdict == "holds"
+def test_nodes_with_enough_models_stand_beside(give):
+    few = share_of_nodes(0.99, claims.LEAST_MODELS - 1, 100)
+    tables = against_mp(1.0, 1.0, share_of_nodes(0.99, -2.0, 2.0))
+    give(*(one.assign(n_in=np.tile(few, len(GRAPHS))) for one in tables))
+    finding = claims.check_below_mp()
+    assert finding.effect == 0.99 and "only nodes with 30 models on either side 0.00 (fails)" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("weak", "verdict"),
+    [(0.5, "holds"), (0.0, "fails"), (0.01, "fails"), (0.06, "inconclusive"), (1.0, "fails")],
+)
+def test_too_strict_for_some_and_too_weak_for_others(weak, verdict, give):
+    give(*against_mp(1.0, 1.0, share_of_nodes(weak, 2.0, -2.0)))  # MP is too strict for the others
+    finding = claims.check_uniform_notions()
+    assert finding.verdict == verdict and finding.by_form == {"ratio": "fails", "odds": verdict}
+    smaller = min(weak, 1 - weak)
+    assert finding.effect == pytest.approx(smaller) and finding.interval[0] <= smaller <= finding.interval[1]
+    assert "so that the prior alone decides" in finding.detail
+
+
+def test_uniform_notions_in_ratio_form_can_be_too_strict(give):
+    give(*against_mp(1.0, 3.0, 0.0))
+    finding = claims.check_uniform_notions()
+    assert "exceeds eps_R by as much for 1.00 to 1.00 (untrained models 0.00 to 0.00)" in finding.detail
+    assert "falls short of it for none, by definition" in finding.detail and finding.by_form["ratio"] == "fails"
 
 
 def test_nodes_with_few_models_are_left_out():

@@ -15,6 +15,10 @@ one of its region. Where it is nearly the best one, the 5 % quantile rises above
 ``strength`` weakens that, but ties one of the two parameters only: errors outside R(s e) are near the border on one side.
 The 5 % quantile of the corner is a lower bound without such an assumption, but for the fold at chance: corners are positive,
 so for a useless attack it lies a little above 0. Report both.
+
+Both take the error counts for binomial. Counts of a test vary more when one fit serves all its runs: then intervals are too
+narrow, and the lower bound is one less often than nominally. The predecessor's bivariate normal likelihood, for counts that
+depend on each other, is not implemented.
 """
 
 from collections.abc import Callable

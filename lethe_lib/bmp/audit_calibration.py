@@ -88,7 +88,12 @@ def calibration_ranks(result: Audit, excess: np.ndarray, draws: int = DRAWS) -> 
 
 
 def rank_p_value(ranks: np.ndarray, draws: int = DRAWS, bins: int = BINS) -> float:
-    """Probability of ranks at least as uneven, if they are uniform on 0, ..., ``draws``: chi-square test in equal bins."""
+    """Probability of ranks at least as uneven, if they are uniform on 0, ..., ``draws``: chi-square test in equal bins.
+
+    Args:
+        ranks: independent ones, so of one side: the two ranks of an audit come from the same counts.
+        draws, bins: numbers of posterior draws behind a rank, and of bins.
+    """
     ranks = np.asarray(ranks)
     if (draws + 1) % bins:
         raise InputError(f"{draws + 1} ranks do not fit into {bins} equal bins")
@@ -98,7 +103,7 @@ def rank_p_value(ranks: np.ndarray, draws: int = DRAWS, bins: int = BINS) -> flo
 
 
 def rank_gap(ranks: np.ndarray, draws: int = DRAWS, level: float = 0.95) -> tuple[np.ndarray, float]:
-    """The distribution function of the ranks minus that of uniform ones, and how large it may get by chance.
+    """The distribution function of independent ranks minus that of uniform ones, and how large it may get by chance.
 
     Returns:
         Gaps at ranks 0 to ``draws``, (draws + 1,), and the half-width of the simultaneous band of the given level

@@ -81,7 +81,10 @@ class Audit:
         return self.corner_ratio_mean + self.shift(form)
 
     def corner_quantile(self, level: float, form: str) -> np.ndarray:
-        """Quantiles of the corner posterior at one of LEVELS, (n, 2). Level 0.05 bounds from below whatever the attack."""
+        """Quantiles of the corner posterior at one of LEVELS, (n, 2).
+
+        Level 0.05 bounds from below whatever the attack, if its error counts are binomial.
+        """
         return self.corner_ratio_quantiles[:, :, level_index(level)] + self.shift(form)
 
     def frame(self, form: str) -> pd.DataFrame:

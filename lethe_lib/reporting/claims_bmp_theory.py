@@ -92,8 +92,9 @@ def check_definition() -> Finding:
 def check_asymmetry() -> Finding:
     """B02: share of nodes of random laws whose two parameters differ."""
     nodes = [node for instance in instances() for node in instance.bounds.exact if instance.name.startswith("random")]
+    # 1 / inf is 0, so that two infinite parameters count as equal; as a product they would be no number.
     share = {
-        form: sum(low * high != 1 for low, high in (n.interval(form) for n in nodes)) / len(nodes) for form in FORMS
+        form: sum(low != 1 / high for low, high in (n.interval(form) for n in nodes)) / len(nodes) for form in FORMS
     }
     single_node = exact_bounds(single(Fraction(1, 5)), flipped_bits([0], FLIP)).exact[0]
     low, high = single_node.interval("odds")

@@ -451,6 +451,7 @@ for ax, graph in zip(axes.flat, GRAPHS, strict=False):
     fig.colorbar(shown, ax=ax, label="mean prior")
 plt.show()
 
+
 # %% tags=["hide-input"]
 def explained(part, columns, classes=False):
     """Share of the variance of the log prior odds that a linear fit on log structure explains."""

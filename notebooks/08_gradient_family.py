@@ -478,7 +478,7 @@ for preset in ("corrected", "published"):
 # %% [markdown]
 # Cells whose whole interval lies above or below Gold: {glue:text}`excess_corrected` under `corrected`;
 # {glue:text}`excess_published` under `published`. Where no method differed from Gold, 95 % intervals would still leave zero out in
-# one cell of twenty (*by chance*), and in more where three seeds make them short: counts near that say nothing. UtU, which changes
+# one cell of twenty (*by chance*): counts near that say nothing. UtU, which changes
 # no weight, stands beside them: what it shares with a method is the work of the retained graph.
 #
 # The rows of preset `published` stand beside the benchmark's own table in {ref}`ch-parameter-family`, all methods at once.

@@ -103,11 +103,17 @@ def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
     assert "LinkTeller (matched)" in attack_controls.graph_readers()
     models = attack_controls.setting_table("synthetic-tiny", "low", "uniform")["model"].tolist()
     assert models[:4] == ["Original, full graph", "Original's weights (UtU)", "Gold", "Untrained"]
-    assert set(attack_controls.memory_table("memoriser")["attack"]) >= {"Edge toggle"}
+    memory = attack_controls.memory_table("memoriser").set_index("attack")
+    counts = ["settings", "above", "below", "settings, one seed", "above, one seed", "below, one seed"]
+    assert memory.loc["Edge toggle", counts].tolist() == [0, 0, 0, 1, 1, 0]
     rates = attack_controls.rate_table("matched").set_index("model")
     assert rates.loc["Memoriser", "Edge toggle"] > rates.loc["Gold", "Edge toggle"]
-    strata = attack_controls.strata_table()
-    assert strata["AUC beyond"].tolist() == [0.5]
+    strata = attack_controls.strata_table().iloc[0]
+    assert strata["negatives, 2 hops"] < attack_controls.FEWEST_NEGATIVES and np.isnan(strata["weights, 2 hops"])
+    assert strata["negatives, smallest class"] <= strata["negatives, 2 hops"] and np.isnan(strata["stratified"])
+    monkeypatch.setattr(attack_controls, "FEWEST_NEGATIVES", 1)
+    strata = attack_controls.strata_table().iloc[0]
+    assert strata["AUC beyond"] == 0.5 and 0 <= strata["weights, 2 hops"] <= 1
 
 
 def test_the_study_is_a_list_of_distinct_runs_with_controls():
@@ -153,6 +159,15 @@ def test_a_community_set_is_between_or_not(monkeypatch, community, verdict):
     assert claims_attacks.check_community_between().verdict == verdict
 
 
+def test_seeds_of_the_same_sets_do_not_shorten_the_interval(monkeypatch):
+    once = records_with(low=0.75, high=0.57, community=0.65)
+    found = []
+    for records in (once, pd.concat([once] * 3)):
+        monkeypatch.setattr(attack_controls, "controls_records", lambda records=records: records)
+        found.append(attack_controls.community_margins().iloc[0][["margin", "low", "high"]].tolist())
+    assert found[0] == pytest.approx(found[1])
+
+
 def test_verdicts_follow_the_stated_thresholds(monkeypatch):
     cells = pd.DataFrame(
         {"accuracy": [0.50, 0.51], "low": [0.49, 0.49], "high": [0.51, 0.53], "area": [0.5, 0.5], "broken": False}
@@ -171,12 +186,32 @@ def test_verdicts_follow_the_stated_thresholds(monkeypatch):
     assert claims_attacks.check_nothing_resists().verdict == "holds"
     excess.loc[1, ["excess", "excess_low", "excess_high"]] = [0.001, -0.01, 0.01]
     assert claims_attacks.check_nothing_resists().verdict == "fails"
+    excess.loc[1, ["excess", "excess_low", "excess_high"]] = [0.03, -0.01, 0.07]
+    assert claims_attacks.check_nothing_resists().verdict == "inconclusive"
+    small = excess.iloc[[1]].assign(data="cora", excess=0.01, excess_low=0.005, excess_high=0.015)
+    both = pd.concat([excess, small], ignore_index=True)  # large on one graph, above zero on another: on none both
+    monkeypatch.setattr(claims_attacks, "low_excess", lambda: both)
+    assert claims_attacks.check_nothing_resists().verdict == "inconclusive"
 
     matched = excess.assign(blind=True)
     monkeypatch.setattr(claims_attacks, "matched_influence", lambda: matched)
     assert claims_attacks.check_influence_shows_memory().verdict == "inconclusive"
     matched["excess_low"], matched["excess_high"] = -0.01, 0.01
     assert claims_attacks.check_influence_shows_memory().verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    ("area", "half", "verdict"), [(0.51, 0.05, "holds"), (0.6, 0.05, "fails"), (0.6, 0.09, "inconclusive")]
+)
+def test_gold_has_one_half_or_not(monkeypatch, area, half, verdict):
+    cells = pd.DataFrame({"attack": ["link_teller", "e_umia"], "data": "photo", "forget": "low", "auc": [area, 0.5]})
+    cells = cells.assign(low=cells["auc"] - half, high=cells["auc"] + half)
+    matched = {"attack": "link_teller", "method": "gold", "query": "retained", "negatives": "matched", "auc": 0.5}
+    monkeypatch.setattr(claims_attacks, "gold_areas", lambda: cells)
+    monkeypatch.setattr(claims_attacks, "controls_excess", lambda: pd.DataFrame([matched]))
+    finding = claims_attacks.check_perfect_is_half()
+    assert finding.verdict == verdict and finding.effect == area
+    assert finding.interval == pytest.approx((area - half, area + half))
 
 
 @pytest.mark.parametrize("claim", claims_attacks.CLAIMS, ids=lambda claim: claim.id)

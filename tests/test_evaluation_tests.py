@@ -99,10 +99,17 @@ def test_ties_share_ranks_and_friedman_equals_scipy():
     assert found.groups == (("a", "c"),)
 
 
+def test_what_is_tied_everywhere_is_not_told_apart():
+    found = signed_rank([0.0, 0.0])
+    assert (found.count, found.statistic, found.effect, found.p_normal, found.p_exact) == (0, 0.0, 0.0, 1.0, 1.0)
+    ranking = rank_methods(pd.DataFrame({name: [1.0, 2.0, 3.0] for name in "abc"}))
+    assert ranking.p_value == 1.0 and ranking.mean_ranks.tolist() == [2.0] * 3 and ranking.groups == (("a", "c"),)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: signed_rank([0.0, 0.0]), "nothing to rank"),
+        (lambda: signed_rank([]), "at least one"),
         (lambda: signed_rank([1.0, np.nan]), "finite"),
         (lambda: signed_rank([1.0], "up"), "alternative"),
         (lambda: sign_test([0.0]), "no sign"),

@@ -13,7 +13,8 @@ weights show just as well. Read it beside Gold and Untrained, with ``negatives="
 
 The limit is computed exactly (modules ``influence`` and ``tangents``). ``published``: the variant of the Lethe
 benchmark (arXiv:2610.21869): a float32 forward difference with step 1e-4, the larger id perturbed and the smaller one
-read, at most 500 forgotten edges against at most 500 negatives. Its rounding noise stands where the exact score is 0.
+read, at most 500 forgotten edges against at most 500 negatives. Where the exact score is 0, so is this one under a GCN of two
+layers, of which only the rows that a node reaches are computed again; whether other code puts rounding noise there is open.
 """
 
 from dataclasses import dataclass

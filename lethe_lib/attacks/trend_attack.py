@@ -9,8 +9,8 @@
 Zhang, Wang, Zhang, Liu, Wang, "Unlearning inversion attacks for graph neural networks", WSDM 2026, arXiv:2506.00808: next
 to unlearned edges models lose confidence, and the trend of confidence around a node betrays it. The attacker knows the
 retained graph, features and labels of one half, the architecture, the training schedule and the method; the settings name
-its guess of these, since a released model does not tell. It sees nothing of the forgotten edges: they are in no shadow
-graph and in no labelled pair.
+its guess of these, since a released model does not tell. No forgotten edge is in the shadow graph; the shadow's non-edges
+are drawn from all pairs that it does not join, so that, rarely, a forgotten edge is among them.
 
 Differences: the graph is halved by the signs of the Fiedler vector of its normalised Laplacian, cut at the median (METIS is
 not a dependency); the target is trained on the whole graph and not on the other half; the mean over neighbours is the plain

@@ -12,8 +12,9 @@ the retained graph. What a method leaks is its excess over Gold. With one split,
     interval = percentiles of the excesses
 
 The AUC of a draw is taken to first order (the placements of DeLong et al., Biometrics 1988, are its influence values),
-which makes a repeat a product of matrices. With few seeds a percentile interval is too narrow; with one seed it covers
-the pairs and the runs of that seed alone.
+which makes a repeat a product of matrices. With few seeds an interval errs to either side: the draw of seeds understates what
+differs between them, the draws within count anew what seeds show already. With one seed it covers the pairs and the runs of
+that seed alone, and is too short where models differ on many pairs at once.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

@@ -32,6 +32,8 @@ class SignedRank:
         p_normal: p-value by the normal approximation, without continuity correction.
         p_exact: exact p-value, over all signs of the ranks found (ties share their mean rank).
         effect: matched-pairs rank-biserial correlation, in [-1, 1]; 1 where every difference is positive.
+
+    Where every difference is zero the sides are tied: ``count``, ``statistic`` and ``effect`` are 0, the p-values 1.
     """
 
     count: int
@@ -45,11 +47,11 @@ def signed_rank(differences: Sequence[float], alternative: str = "two-sided") ->
     """Wilcoxon's signed-rank test that paired differences are symmetric around zero; zeros are left out.
 
     Args:
-        differences: one number per independent pair, at least one of them not zero.
+        differences: one number per independent pair.
         alternative: ``greater`` asks whether they tend to lie above zero, ``less`` below, ``two-sided`` either.
 
     Raises:
-        InputError: no difference but zeros, a number that is not finite, an unknown alternative.
+        InputError: no number, one that is not finite, or an unknown alternative.
 
     Example:
         >>> found = signed_rank([1.0, 2.0, 3.0], "greater")
@@ -60,8 +62,8 @@ def signed_rank(differences: Sequence[float], alternative: str = "two-sided") ->
         raise InputError(f"unknown alternative {alternative!r}: choose one of {', '.join(ALTERNATIVES)}")
     values = _finite(differences)
     values = values[values != 0]
-    if values.size == 0:
-        raise InputError("every difference is zero: there is nothing to rank")
+    if values.size == 0:  # tied everywhere: no sign speaks for either side
+        return SignedRank(0, 0.0, 1.0, 1.0, 0.0)
     ranks, count = stats.rankdata(np.abs(values)), values.size
     above = float(ranks[values > 0].sum())
     total = count * (count + 1) / 2

@@ -23,7 +23,8 @@ class Ranking:
 
     Attributes:
         mean_ranks: method -> mean rank, sorted, 1 = best. settings: how many rows were ranked.
-        p_value: of Friedman's test that all methods rank alike. critical_difference: Nemenyi's CD.
+        p_value: of Friedman's test that all methods rank alike; 1 where they are tied in every setting.
+        critical_difference: Nemenyi's CD.
         groups: maximal runs of neighbours in the order whose ends are less than CD apart, each as (first, last) method.
     """
 
@@ -55,10 +56,11 @@ def rank_methods(values: pd.DataFrame, level: float = 0.95) -> Ranking:
     if not np.isfinite(values.to_numpy(dtype=float)).all():
         raise InputError("a ranking takes one finite value of every method in every setting: leave out incomplete rows")
     means = values.rank(axis=1).mean().sort_values(kind="stable")
-    friedman = stats.friedmanchisquare(*(values[name] for name in values.columns))
+    tied = (values.nunique(axis=1) == 1).all()  # Friedman's statistic is 0 / 0 there
+    p_value = 1.0 if tied else float(stats.friedmanchisquare(*(values[name] for name in values.columns)).pvalue)
     quantile = stats.studentized_range.ppf(level, methods, np.inf) / np.sqrt(2)
     distance = float(quantile * np.sqrt(methods * (methods + 1) / (6 * settings)))
-    return Ranking(means, settings, float(friedman.pvalue), distance, _groups(means, distance))
+    return Ranking(means, settings, p_value, distance, _groups(means, distance))
 
 
 def _groups(means: pd.Series, distance: float) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lethe_lib.attacks.strata import STRATA
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
@@ -29,6 +30,9 @@ MAIN_ATTACKS = tuple(name for name in ATTACKS if name in {asked for asked, _, _ 
 RUNG_TITLES = dict(zip(RUNGS, ("none", "partial", "retained", "full"), strict=True))
 FORGET = ("low", "high", "random", "community")
 CONTROL_TITLES = ("Original, full graph", "Original's weights (UtU)", "Gold", "Untrained")
+FEWEST_NEGATIVES = 20
+"""With fewer negatives in a hop class its AUC is not shown: a single one can move it by more than 0.05."""
+
 SAME = 0.02
 """An AUC that moves by less than this when training is left out is read off the graph, not off the model."""
 
@@ -178,7 +182,8 @@ def strata_table(name: str = "link_teller", negatives: str = "uniform") -> pd.Da
     Returns:
         one row per setting: share of the pairs within two hops of either kind, in percent; AUC of the flag that says so; AUC
         over all pairs of the Original on the full graph and of its weights, Gold and Untrained on the retained one; AUC of
-        the original's weights within two hops, beyond three, and stratified.
+        the original's weights within two hops, beyond three, and stratified, with the negatives, added over seeds, of the class
+        (for the stratified one, of the smallest class with forgotten edges). Below ``FEWEST_NEGATIVES`` the AUC is missing.
     """
     records, tag, full = (
         controls_records(),
@@ -192,10 +197,12 @@ def strata_table(name: str = "link_teller", negatives: str = "uniform") -> pd.Da
         own = part[part["method"] == "utu"]
         mean = own[[c for c in part if c.startswith(f"{tag}_")]].mean().rename(lambda c: c.removeprefix(f"{tag}_"))
         near = [
-            100 * mean[f"{kind}_2"] / sum(mean[f"{kind}_{s}"] for s in ("2", "3", ">3"))
+            100 * mean[f"{kind}_2"] / sum(mean[f"{kind}_{s}"] for s in STRATA.values())
             for kind in ("forgotten", "negatives")
         ]
         areas = part.groupby("method")[f"{tag}_auc"].mean()
+        negatives_of = {s: int(own[f"{tag}_negatives_{s}"].sum()) for s in STRATA.values()}
+        smallest = min(count for s, count in negatives_of.items() if mean[f"forgotten_{s}"] > 0)
         rows.append(
             {
                 "setting": f"{graph_title(data)}, {forget}",
@@ -206,9 +213,12 @@ def strata_table(name: str = "link_teller", negatives: str = "uniform") -> pd.Da
                 "original's weights": areas["utu"],
                 "Gold": areas["gold"],
                 "Untrained": areas["untrained"],
-                "weights, 2 hops": mean["auc_2"],
-                "AUC beyond": mean["auc_>3"],
-                "stratified": mean["auc_stratified"],
+                "negatives, 2 hops": negatives_of["2"],
+                "weights, 2 hops": _if_enough(mean["auc_2"], negatives_of["2"]),
+                "negatives beyond": negatives_of[">3"],
+                "AUC beyond": _if_enough(mean["auc_>3"], negatives_of[">3"]),
+                "negatives, smallest class": smallest,
+                "stratified": _if_enough(mean["auc_stratified"], smallest),
             }
         )
     return pd.DataFrame(rows)
@@ -233,7 +243,8 @@ def with_controls(numbers: pd.DataFrame, data: str = "dblp") -> pd.DataFrame:
     """Printed LinkTeller values with rows of the controls behind them, which the source does not print.
 
     Args:
-        numbers: ``method``, ``forget``, ``printed``, ``ours`` (preset ``published``) and ``exact`` (``corrected``).
+        numbers: ``method``, ``forget``, ``printed``, ``ours`` (preset ``published``) and ``exact`` (``corrected``, which is a
+            preset of training too, so of other models).
         data: the graph.
     """
     forgets = ("low", "high")
@@ -319,7 +330,10 @@ def ladder_figure(forget: str) -> Figure:
 
 
 def methods_figure() -> Figure:
-    """Excess over Gold against matched negatives, low and high sets, with bootstrap intervals; blind settings are hollow."""
+    """Excess over Gold against matched negatives, low and high sets, with bootstrap intervals; blind settings are hollow.
+
+    Intervals are over pairs and seeds, over pairs alone on graphs with one seed.
+    """
     table = controls_excess()
     table = table[
         (table["query"] == "retained") & table["negatives"].isin(("matched", "")) & table["attack"].isin(MAIN_ATTACKS)
@@ -355,10 +369,14 @@ def methods_figure() -> Figure:
 def memory_table(method: str = "utu") -> pd.DataFrame:
     """Where a method shows more than Gold against matched negatives, on the retained graph.
 
+    Settings with one seed are counted apart: there the interval is over pairs alone, knows nothing of what another training
+    would give, and errs on the short side.
+
     Returns:
-        one row per attack on edges: ``settings`` in which it is not blind, in how many of them the interval of the excess
-        lies ``above`` or ``below`` zero, the mean ``excess``, and the ``largest`` with its setting; for comparison the mean
-        excess of ``Untrained``. Attacks that are blind everywhere are left out.
+        one row per attack on edges: ``settings`` with several seeds in which it is not blind, in how many of them the interval
+        of the excess lies ``above`` or ``below`` zero, the same three of settings with one seed (``..., one seed``); of both
+        the mean ``excess``, and the ``largest`` with its setting; for comparison the mean excess of ``Untrained``. Attacks
+        that are blind everywhere are left out.
     """
     table = controls_excess()
     table = table[(table["query"] == "retained") & (table["negatives"] == "matched")]
@@ -369,19 +387,18 @@ def memory_table(method: str = "utu") -> pd.DataFrame:
         part, fresh = (asked[asked["method"] == own] for own in (method, "untrained"))
         if part.empty:
             continue
-        most = part.loc[part["excess"].idxmax()]
-        rows.append(
-            {
-                "attack": ATTACKS[name],
-                "settings": len(part),
-                "above": int((part["excess_low"] > 0).sum()),
-                "below": int((part["excess_high"] < 0).sum()),
-                "excess": float(part["excess"].mean()),
-                "largest": float(most["excess"]),
-                "where": f"{graph_title(most['data'])}, {most['forget']}",
-                "Untrained": float(fresh["excess"].mean()),
-            }
-        )
+        most, row = part.loc[part["excess"].idxmax()], {"attack": ATTACKS[name]}
+        for suffix, counted in (("", part[part["seeds"] > 1]), (", one seed", part[part["seeds"] == 1])):
+            row[f"settings{suffix}"] = len(counted)
+            row[f"above{suffix}"] = int((counted["excess_low"] > 0).sum())
+            row[f"below{suffix}"] = int((counted["excess_high"] < 0).sum())
+        row |= {
+            "excess": float(part["excess"].mean()),
+            "largest": float(most["excess"]),
+            "where": f"{graph_title(most['data'])}, {most['forget']}",
+            "Untrained": float(fresh["excess"].mean()),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -406,14 +423,18 @@ def _models() -> list[tuple[str, str, str]]:
     return controls + [(METHOD_TITLES[name], name, "retained") for name in METHODS]
 
 
+def _if_enough(area: float, negatives: int) -> float:
+    return float(area) if negatives >= FEWEST_NEGATIVES else np.nan
+
+
 def _attacks_and_negatives(table: pd.DataFrame) -> list[tuple[str, str]]:
     found = set(zip(table["attack"], table["negatives"], strict=True))
     return [(name, kind) for name in MAIN_ATTACKS for kind in ("uniform", "matched", "") if (name, kind) in found]
 
 
 def _area(records: pd.DataFrame) -> tuple[float, float]:
-    """Mean AUC of LinkTeller over seeds, and the standard error of that mean over pairs."""
+    """Mean AUC of LinkTeller over seeds, and the standard error over the pairs of one seed."""
     tag = "link_teller.retained.uniform"
-    areas, positives = records[f"{tag}_auc"], records[f"{tag}_positives"]
-    errors = [hanley_mcneil(a, p, p) for a, p in zip(areas, positives, strict=True)]
-    return float(areas.mean()), float(np.sqrt(np.sum(np.square(errors)))) / len(errors)
+    area, positives = records[f"{tag}_auc"].mean(), records[f"{tag}_positives"].mean()
+    # Not divided by the number of seeds: low and high sets are the same edges in every seed, so seeds add no positives.
+    return float(area), hanley_mcneil(area, positives, positives)

@@ -218,17 +218,16 @@ def low_excess() -> pd.DataFrame:
 def check_nothing_resists() -> Finding:
     """An algorithm fails to resist where it shows more than Gold; one that shows no more resists."""
     table = low_excess()
-    largest = table.groupby("method")["excess"].max()
-    above = table.groupby("method")["excess_low"].max() > 0
+    shows = ((table["excess"] > NEAR) & (table["excess_low"] > 0)).groupby(table["method"]).any()
     resists = (table.groupby("method")["excess_high"].max() <= NEAR).sum()
-    verdict = "holds" if above.all() and (largest > NEAR).all() else "fails" if resists else "inconclusive"
+    verdict = "holds" if shows.all() else "fails" if resists else "inconclusive"
     own = table.loc[table["excess"].idxmax()]
     detail = (
         f"AUCs on low sets run from {table['auc'].min():.3f} to {table['auc'].max():.3f}, which is the printed "
         f"observation; Gold, "
         f"which never saw the edges, has {table['gold_auc'].min():.3f} to {table['gold_auc'].max():.3f} on the same "
         f"pairs. "
-        f"{int(resists)} of {len(largest)} algorithms stay within {NEAR} of Gold on every graph; the largest excess "
+        f"{int(resists)} of {len(shows)} algorithms stay within {NEAR} of Gold on every graph; the largest excess "
         f"is that of "
         f"{method_title(own['method'])} on {graph_title(own['data'])}.{without_records(table['method'])}"
     )
@@ -240,7 +239,8 @@ def dblp_numbers() -> pd.DataFrame:
 
     Returns:
         one row per printed number with our mean ``ours``, ``low`` and ``high`` of the interval for a further seed, and
-        ``exact``, the mean under preset ``corrected`` (all edges, both directions, no rounding).
+        ``exact``, the mean under preset ``corrected``: the derivative itself, all edges, both directions, but on other models,
+        since that preset trains otherwise and gives NegGrad other settings.
     """
     records = attacked_records()
     records = records[(records["data"] == "dblp") & (records["backbone"] == "gcn") & records["method_seed"].isna()]
@@ -270,12 +270,12 @@ def check_dblp_numbers() -> Finding:
         for row in table.itertuples()
     ]
     interval = (float(worst["low"] - worst["printed"]), float(worst["high"] - worst["printed"]))
-    return Finding(verdict, float(worst["gap"]), interval, f"{'; '.join(words)}.")
+    detail = f"{'; '.join(words)}. Exact is that of other models: preset corrected trains, and lets NegGrad unlearn, otherwise."
+    return Finding(verdict, float(worst["gap"]), interval, detail)
 
 
 def check_community_between() -> Finding:
-    """The community set's AUC must lie between those of the low and the high set, on every graph, by both "
-    "definitions."""
+    """The community set's AUC must lie between those of the low and the high set, on every graph, by both definitions."""
     table = community_margins()
     verdict = "holds" if (table["low"] > 0).all() else "fails" if (table["high"] < 0).any() else "inconclusive"
     least = table.loc[table["margin"].idxmin()]
@@ -345,8 +345,7 @@ def check_perfect_is_half() -> Finding:
 
 
 def stealing_on_the_full_graph() -> pd.DataFrame:
-    """Link Stealing on random edges that are in the queried graph, the original and never trained weights, per "
-    "graph."""
+    """Link Stealing of the original on random edges that are in the queried graph, per graph, with its t interval."""
     records = load_records("first_slice")
     records = records[(records["method"] == "original") & (records["preset"] == "corrected")]
     records = records[(records["backbone"] == "gcn") & (records["forget"] == "random")]
@@ -481,7 +480,9 @@ CLAIMS = (
         "of the low and the "
         "high set, positive inside, the smallest over graphs (Cora, CiteSeer, DBLP, Photo) and two definitions: label "
         "cohort, the "
-        "source's, and Louvain community. Interval from the standard errors of Hanley and McNeil over pairs.",
+        "source's, and Louvain community. Interval from the standard errors of Hanley and McNeil over the pairs of one seed. "
+        "Changed after a first look: the errors had been divided as if seeds were independent, though low and high sets are the "
+        "same edges in every seed.",
         threshold="Holds if every interval lies above zero, fails if one lies below.",
         chapter=CHAPTER,
         check=check_community_between,
@@ -500,7 +501,8 @@ CLAIMS = (
         sentence="Perfect forgetting is an AUC of .5.",
         source=SOURCE,
         estimand="Gold's own AUC, furthest from one half over attacks, graphs and forget sets, all that are published under "
-        "GCN and preset corrected; uniform negatives as in the source.",
+        "GCN and preset corrected; uniform negatives as in the source. Widened after a first look: it had named six graphs, and "
+        "takes every graph and forget set on record, community sets too.",
         threshold="Holds if every mean lies within 0.02 of one half, fails if the 95 % interval over seeds of one "
         "cell lies further "
         "away.",

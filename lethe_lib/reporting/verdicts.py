@@ -1,6 +1,6 @@
 """All claims on one page: which ids there are, which have no check yet, and a table that can be filtered by verdict.
 
-A claim whose estimand was changed when results had been seen says so in its estimand, with the words of FIRST_LOOK.
+A claim whose estimand was changed or chosen when results had been seen says so in it, with the words of FIRST_LOOK.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,7 +58,7 @@ def untested(tested: Iterable[str] | None = None) -> list[str]:
 
 
 def decided_later() -> list[str]:
-    """The ids of the claims that admit to a change after results had been seen, in order."""
+    """The ids of the claims whose estimand was changed or chosen after results had been seen, in order."""
     return sorted(name for name, claim in CLAIMS.items() if FIRST_LOOK in f"{claim.estimand} {claim.threshold}".lower())
 
 

@@ -100,8 +100,13 @@ def on_main_backbone(table: pd.DataFrame) -> pd.DataFrame:
 def residual_memory_table(data: str = "cora", pool: str = "low") -> pd.DataFrame:
     """Residual memory of every method in the main setting of the edge audit, headline adversary, preset ``corrected``.
 
+    The audit also runs some methods with other settings than their preset's; such runs are left out.
+
     Returns:
         one row per (method, backbone): ``residual`` with its ends, ``to_remove``; no rows where the audit is not published.
+
+    Raises:
+        InputError: two runs of one method and backbone in that setting, of which neither is the one to show.
     """
     columns = ["method", "backbone", "residual", "residual_low", "residual_high", "to_remove"]
     if not _published(AUDIT):
@@ -110,9 +115,14 @@ def residual_memory_table(data: str = "cora", pool: str = "low") -> pd.DataFrame
     plain = EdgeAuditConfiguration(data, pool=pool)
     free = ("method", "backbone", "settings", "trials")
     expected = {name: value for name, value in json.loads(json.dumps(asdict(plain))).items() if name not in free}
-    own = [{name: json.loads(text)[name] for name in expected} == expected for text in records["config_json"]]
+    configs = [json.loads(text) for text in records["config_json"]]
+    own = [{name: c[name] for name in expected} == expected and _has_own_settings(c) for c in configs]
     memory = memory[memory["adversary"] == HEADLINE].drop(columns="method")
-    return records.loc[own, ["key", "method", "backbone"]].merge(memory, on="key")[columns]
+    table = records.loc[own, ["key", "method", "backbone"]].merge(memory, on="key")[columns]
+    twice = table[table.duplicated(["method", "backbone"])]
+    if len(twice):
+        raise InputError(f"{AUDIT} has several runs of {twice['method'].iloc[0]} on {data}, {pool}: which is meant?")
+    return table
 
 
 def leaderboard(
@@ -232,7 +242,12 @@ def _plain(study: str) -> tuple[pd.DataFrame, pd.MultiIndex]:
 def _is_plain(config: dict) -> bool:
     if config["method"] not in UNLEARNERS or config["training"] or config["fraction"] != 0.05 or config["hops"] != 2:
         return False
-    entry = UNLEARNERS[config["method"]]
-    if not config["settings"] or config["preset"] not in entry.settings:
+    return _has_own_settings(config)
+
+
+def _has_own_settings(config: dict) -> bool:
+    """Whether a run has the settings of its preset, written out or left out."""
+    settings = UNLEARNERS[config["method"]].settings
+    if not config["settings"] or config["preset"] not in settings:
         return not config["settings"]
-    return dict(config["settings"]) == json.loads(json.dumps(asdict(entry.settings[config["preset"]])))
+    return dict(config["settings"]) == json.loads(json.dumps(asdict(settings[config["preset"]])))

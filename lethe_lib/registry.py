@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 from lethe_lib.errors import InputError
@@ -59,12 +60,17 @@ def changed(name: str, settings: Any, changes: Mapping[str, Any]) -> Any:
         name: whose settings they are, for messages. settings: a frozen dataclass. changes: field -> value.
 
     Raises:
-        InputError: a field does not exist, or the dataclass refuses a value.
+        InputError: a field does not exist, a number is negative or none, or the dataclass refuses a value.
     """
     known = [field.name for field in fields(settings)]
     unknown = sorted(set(changes) - set(known))
     if unknown:
         raise InputError(f"{name} has no setting {', '.join(unknown)}. It has: {', '.join(known) or 'none'}")
+    for field, value in changes.items():
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        wanted = isinstance(getattr(settings, field), Real) and not isinstance(getattr(settings, field), bool)
+        if (number and not value >= 0) or (wanted and not number and value is not None):
+            raise InputError(f"{name}: {field}={value!r} must be a number that is not negative")
     return replace(settings, **changes)
 
 

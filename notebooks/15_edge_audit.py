@@ -895,10 +895,31 @@ show_table(
 )
 unlinking = wide.loc[title("utu")].dropna()
 glue_text("backbone_memory", "; ".join(f"{name} {value:.2f}" for name, value in unlinking.items()))
+left = networks[networks["to_remove"].eq(True) & ~networks["method"].isin(["utu", "untrained", "memoriser"])]
+wide = left.pivot_table(index="method", columns=["data", "backbone"], values="residual", sort=False)
+wide = wide[[(name, kind) for name in graphs for kind in BACKBONE_TITLES if (name, kind) in wide]]
+least = left[left["method"] != "gold"]
+least = least.loc[least.groupby(["data", "backbone"])["residual"].idxmin()].set_index(["data", "backbone"])
+glue_text(
+    "backbone_least",
+    "; ".join(
+        f"{title(name)}, {BACKBONE_TITLES[kind]}: {title(row['method'])} "
+        + with_interval(row["residual"], row["residual_low"], row["residual_high"], 2)
+        for (name, kind), row in least.reindex(wide.columns).iterrows()
+    )
+    or "none",
+)
+wide.index = [title(name) for name in wide.index]
+wide.columns = [f"{title(name)}, {BACKBONE_TITLES[kind]}" for name, kind in wide.columns]
+show_table(
+    wide.reset_index(names="method").head(20),
+    "Residual memory on the same pools, where unlinking leaves memory to remove.",
+    digits=2,
+)
 
 # %% [markdown]
 # AUC of unlinking by backbone: {glue:text}`backbone_memory`. Columns compare methods within a backbone; the memory to remove
-# differs between them.
+# differs between them. Where there is any, least is left by, with 95 % intervals over trials: {glue:text}`backbone_least`.
 #
 # ### Before and after
 #

@@ -231,7 +231,18 @@ def test_unknown_values_are_refused(method, setting):
 
 @pytest.mark.parametrize(
     ("method", "settings"),
-    [("bad_teaching", {"retain_share": 0.0}), ("salun", {"share": 1.5}), ("salun", {"momentum": 0.9})],
+    [
+        ("bad_teaching", {"retain_share": 0.0}),
+        ("salun", {"share": 1.5}),
+        ("salun", {"momentum": 0.9}),
+        ("fisher", {"probes": 0}),
+        ("ssd", {"probes": 0}),
+        ("ssd", {"batch": 0}),
+        ("fine_tuning", {"learning_rate": -0.1}),
+        ("fine_tuning", {"learning_rate": math.nan}),
+        ("fine_tuning", {"steps": -3}),
+        ("fine_tuning", {"steps": "ten"}),
+    ],
 )
 def test_values_out_of_range_are_refused(method, settings):
     data, model, pairs = small()

@@ -297,6 +297,7 @@ def test_a_loss_that_overflows_is_a_status_and_releases_a_finite_model(tiny):
     result = unlearn("gnn_delete", model, data, forget_set(data, "low"), learning_rate=1e10)
     assert result.status == "diverged" and "the loss is inf" in result.reason
     assert torch.isfinite(predict(result.model, result.request.retained)).all()
+    assert result.model.generator is None and all(parameter.requires_grad for parameter in result.model.parameters())
 
 
 @REAL

@@ -137,6 +137,8 @@ def unlearn(
     except TrainingDiverged as error:
         seconds = time.perf_counter() - start
         log = error.log if isinstance(error, StepsDiverged) else StepLog()
+        released.generator = None  # a method may have put operators around a frozen model
+        released.requires_grad_(True)
         return UnlearningResult(released.eval(), "diverged", str(error), seconds, log, request, entry.serves)
     seconds = time.perf_counter() - start - log.original_seconds - log.audit_seconds
     if not finite(released):
@@ -148,7 +150,7 @@ def unlearn(
     if entry.kind != "control":
         collapse = _collapse(model, released, request)
         if collapse:
-            status, reason = "collapsed", collapse
+            status, reason = "collapsed", f"{collapse}; {reason}" if reason else collapse
     return UnlearningResult(released.eval(), status, reason, seconds, log, request, entry.serves)
 
 

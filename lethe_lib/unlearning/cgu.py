@@ -23,7 +23,8 @@ Differences from the paper:
 3. The bound uses each row's own product with the step, and the exact largest third derivative (``pointwise``, ``third``):
    10 to 50 times smaller than the published form, and proved in the same lines.
 4. ``ridge`` is 1e-4. The paper's 1e-2 leaves a far easier budget, but on dense graphs with features scaled to norm 1 it
-   flattens the model: see the chapter on certified methods.
+   flattens the model: see the chapter on certified methods. ``noise`` is 0.1, as in the examples of the paper's code, whose
+   default is 0.01.
 5. Requests may be blocks of edges. A block of B edges takes one step, and its bound grows with the square of the step.
 
 Only rows within K - 1 hops of an endpoint change, so Z is kept with all its powers and only those rows are computed.

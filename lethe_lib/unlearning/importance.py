@@ -100,6 +100,8 @@ def loss_importance(
     m = len(losses)
     if m == 0:
         raise InputError("importance over no nodes: this mapping leaves nothing to measure; choose another mapping")
+    if probes < 1 or batch < 1:
+        raise InputError(f"probes={probes} and batch={batch} must be at least 1")
     if estimator == "exact":
         cotangents, weight = _one_by_one(m), 1.0 / m
     elif estimator == "probes":
@@ -144,6 +146,8 @@ def fisher_diagonal(
     """
     if len(nodes) == 0:
         raise InputError("a Fisher information over no nodes: this mapping leaves nothing; choose another mapping")
+    if probes < 1:
+        raise InputError(f"probes={probes} must be at least 1")
     log_p = torch.log_softmax(logits, dim=1)[nodes.to(logits.device)]
     p = log_p.detach().exp()
     m, classes = log_p.shape

@@ -12,7 +12,8 @@ min phase sees G_r like the student: a teacher on G would distil the forgotten e
 Difference from the paper: an epoch is one full-batch step, and the min phase comes first in each epoch. The student
 starts as its teacher, where d is at its minimum, so a max phase at the start follows a zero gradient, which Adam turns
 into a step of pure rounding noise wherever dropout does not move the student first. As ``max_epochs`` < ``epochs``, the
-run ends on a min phase, as the paper's does. ``first_phase="max"`` is the paper's order.
+run ends on a min phase, as the paper's does. ``first_phase="max"`` is the paper's order. The learning rate stays, where the
+paper's code lowers it late.
 
 ``published``: one min and one max step with Adam at 1e-3, alpha = gamma = 1, T = 2, every node near the request against
 all others, both on G; it ends on the ascent.

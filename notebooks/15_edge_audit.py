@@ -126,6 +126,7 @@ from lethe_lib.attacks.edge_membership import edge_scores, residual_memory, smal
 from lethe_lib.attacks.edge_statistics import edge_statistics
 from lethe_lib.bmp import audit
 from lethe_lib.data import canonical, load_graph, undirected_edges
+from lethe_lib.errors import InputError
 from lethe_lib.models import build
 from lethe_lib.models.train import preset_of
 from lethe_lib.reporting import (
@@ -409,7 +410,9 @@ finding = check_claim("O10")
 # ### Which statistic tells it, and who must know what
 
 # %% tags=["hide-input"]
-first = shown if shown in set(gcn["data"]) else graphs[0]
+first = shown
+if first not in graphs:
+    raise InputError(f"shown={shown!r} is no audited graph: choose one of {', '.join(graphs)}")
 cells = unlinked[unlinked["data"] == first].set_index("pool")
 single = [name for name in cells.columns if name.startswith("single_")]
 wide = cells[single].T

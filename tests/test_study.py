@@ -201,6 +201,7 @@ class Breaking(Configuration):
 
     def measure(self, models, device):
         errors = {"runtime": RuntimeError("boom"), "diverged": TrainingDiverged("nan"), "input": InputError("bad")}
+        errors |= {"memory": MemoryError("full"), "device": torch.OutOfMemoryError("full")}
         raise errors[self.error]
 
 
@@ -211,7 +212,30 @@ def test_a_method_that_breaks_is_a_record_and_bad_input_is_an_error(tmp_path):
     assert run(Breaking("synthetic-tiny", error="diverged"))["status"] == "diverged"
     with pytest.raises(InputError, match="bad"):
         run(Breaking("synthetic-tiny", error="input"), store)
+    for error, kind in (("memory", MemoryError), ("device", torch.OutOfMemoryError)):  # says nothing of the method
+        with pytest.raises(kind):
+            run(Breaking("synthetic-tiny", error=error), store)
+    for device in ("nosuch", *(() if torch.cuda.is_available() else ("cuda",))):
+        with pytest.raises(InputError, match=f"{device}.*choose auto"):
+            run(Breaking("synthetic-tiny"), store, device=device)
+        with pytest.raises(InputError, match=f"{device}.*choose auto"):
+            run_all([Breaking("synthetic-tiny", error="diverged")], store, device=device)
     assert len(list(store.keys())) == 1
+
+
+def test_records_of_another_graph_of_the_same_name_are_not_taken_for_this_ones(tmp_path, monkeypatch):
+    store, config = RecordStore(tmp_path), Breaking("synthetic-tiny")
+    assert run(config, store) == run(config, store)
+    monkeypatch.setattr(Breaking, "data_hash", lambda self: "another")
+    for again in (lambda: run(config, store), lambda: run_all([config], store, progress=lambda line: None)):
+        with pytest.raises(InputError, match="another graph with the name 'synthetic-tiny'.*new name"):
+            again()
+
+    def gone(self):
+        raise DataNotFound("no file")
+
+    monkeypatch.setattr(Breaking, "data_hash", gone)
+    assert run(config, store)["status"] == "failed"  # records outlive their data
 
 
 @pytest.mark.parametrize(

@@ -439,6 +439,20 @@ def test_undeclared_backbone_is_unsupported(graph, model):
         del UNLEARNERS._entries["linear only"]
 
 
+@pytest.mark.parametrize("name", ["x", "edge_index", "y"])
+def test_a_method_that_changes_the_graph_is_found_out(graph, model, monkeypatch, name):
+    def careless(released, request, settings, seed):
+        request.data[name][:1] = 0
+        return released, StepLog()
+
+    own = copy.copy(graph)
+    own[name] = graph[name].clone()
+    method = Unlearner(careless, {"corrected": NoSettings()}, "addition", "this test")
+    monkeypatch.setitem(UNLEARNERS._entries, "careless", method)
+    with pytest.raises(InputError, match="careless changed the graph"):
+        unlearn("careless", model, own, forget_set(graph, "low"))
+
+
 def test_divergence_and_collapse_are_statuses(graph, model):
     pairs = forget_set(graph, "low")
     broken = unlearn("fine_tuning", model, graph, pairs, optimiser="sgd", learning_rate=1e38)

@@ -78,10 +78,20 @@ def preset_of(preset: str) -> TrainingSettings:
 
 
 def resolve_device(device: str) -> torch.device:
-    """``auto`` is CUDA where there is one, else the CPU; any other name is taken as torch understands it."""
+    """``auto`` is CUDA where there is one, else the CPU; any other name is taken as torch understands it.
+
+    Raises:
+        InputError: torch knows no such device, or it has no CUDA here.
+    """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(device)
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        raise InputError(f"unknown device {device!r}: choose auto, cpu, cuda, or cuda:0") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device={device!r} cannot be used, as torch sees no CUDA device: choose auto or cpu")
+    return found
 
 
 def build(data: Data, backbone: str = "gcn", seed: int = 0, preset: str = "corrected", **architecture) -> Backbone:

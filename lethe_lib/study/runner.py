@@ -15,7 +15,8 @@ from pathlib import Path
 import joblib
 import torch
 
-from lethe_lib.errors import TrainingDiverged
+from lethe_lib.errors import DataNotFound, InputError, TrainingDiverged
+from lethe_lib.models import resolve_device
 from lethe_lib.study.configuration import STAGE_VERSION, Configuration
 from lethe_lib.study.provenance import PeakMemory, device_name, environment
 from lethe_lib.study.store import RecordStore
@@ -35,12 +36,15 @@ def run(
     Returns:
         A dict with ``config``, ``kind``, ``key``, ``status``, ``reason``, ``metrics``, ``wall_seconds``,
         ``peak_memory_mib`` and ``provenance``. A method that breaks is a record with status ``failed`` and the error as
-        its reason; bad input raised before any work (an unknown name, a missing data set) stays an exception.
+        its reason; bad input raised before any work (an unknown name, a missing data set) stays an exception, and so does
+        memory that runs out, which says nothing of the method.
 
     Raises:
-        InputError, DataNotFound: the configuration cannot be run as it is.
+        InputError, DataNotFound: the configuration cannot be run as it is, or its record is about another graph.
     """
+    resolve_device(device)
     if store is not None and store.finished(config.key):
+        _refuse_other_graph(config, store)
         return store.read(config.key)
     data_hash = config.data_hash()
     start = time.perf_counter()
@@ -50,7 +54,9 @@ def run(
             status, reason, metrics, arrays = found.status, found.reason, found.metrics, found.arrays
         except TrainingDiverged as error:
             status, reason, metrics, arrays = "diverged", str(error), {}, {}
-        except (RuntimeError, ArithmeticError, MemoryError) as error:
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ArithmeticError) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(last.filename).name}:{last.lineno}"
             status, reason, metrics, arrays = "failed", f"{type(error).__name__} in {where}: {error}", {}, {}
@@ -89,8 +95,14 @@ def run_all(
     """Do every run that has no record yet; what is done stays done if the process is killed.
 
     Runs that share an original form one task, so no original is trained twice.
+
+    Raises:
+        InputError: the device cannot be used, or there are records about another graph of the same name.
     """
+    resolve_device(device)
     missing = [config for config in configs if not store.finished(config.key)]
+    for config in {one.data: one for one in configs if store.finished(one.key)}.values():
+        _refuse_other_graph(config, store)
     progress(f"{len(configs)} runs, {len(configs) - len(missing)} done before, {len(missing)} to do")
     tasks = defaultdict(list)
     for config in missing:
@@ -104,6 +116,19 @@ def run_all(
         odd = {status for status in statuses if status != "ok"}
         note = f", statuses: {', '.join(sorted(odd))}" if odd else ""
         progress(f"{done}/{len(missing)} runs, {elapsed:.0f} s, about {left:.0f} s left{note}")
+
+
+def _refuse_other_graph(config: Configuration, store: RecordStore) -> None:
+    """Keys hold the name of a graph, which may have been given to another one since."""
+    try:
+        now = config.data_hash()
+    except DataNotFound:  # records can be read without the graph
+        return
+    if store.read(config.key)["provenance"]["data_hash"] != now:
+        raise InputError(
+            f"{store.folder} has records of another graph with the name {config.data!r}: give the changed graph a new name, "
+            "or take another folder for its records"
+        )
 
 
 def _run_group(

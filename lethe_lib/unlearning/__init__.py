@@ -14,7 +14,7 @@ import time
 import torch
 from torch_geometric.data import Data
 
-from lethe_lib.errors import TrainingDiverged
+from lethe_lib.errors import InputError, TrainingDiverged
 from lethe_lib.models import Backbone, predict
 from lethe_lib.registry import Registry, of_preset
 from lethe_lib.unlearning.adv_neg_grad import ADV_NEG_GRAD, ADV_NEG_GRAD_MATCHED
@@ -106,7 +106,7 @@ def unlearn(
 
     Raises:
         InputError: unknown names or settings, pairs that are not edges of the graph, a mapping that leaves nothing to
-            train on.
+            train on, a method that changes the graph in place.
 
     Example:
         >>> from lethe_lib.data import load_graph
@@ -132,6 +132,7 @@ def unlearn(
     status, reason = "ok", ""
     if entry.uses_forget_samples and len(request.forget_nodes) == 0:
         status, reason = "no_forget_samples", "no training node lies near the request: forget terms were dropped"
+    before = _changes(request)
     try:
         released, log = entry.run(released, request, chosen, seed)
     except TrainingDiverged as error:
@@ -140,6 +141,8 @@ def unlearn(
         released.generator = None  # a method may have put operators around a frozen model
         released.requires_grad_(True)
         return UnlearningResult(released.eval(), "diverged", str(error), seconds, log, request, entry.serves)
+    if _changes(request) != before:
+        raise InputError(f"{method} changed the graph that it was given: copy a tensor first, and load the graph again")
     seconds = time.perf_counter() - start - log.original_seconds - log.audit_seconds
     if not finite(released):
         reason = "a weight of the released model is not finite; the original was released in its place"
@@ -152,6 +155,12 @@ def unlearn(
         if collapse:
             status, reason = "collapsed", f"{collapse}; {reason}" if reason else collapse
     return UnlearningResult(released.eval(), status, reason, seconds, log, request, entry.serves)
+
+
+def _changes(request: EdgeRequest) -> list[int]:
+    """How often the tensors of the graph were changed in place: they are shared with all runs on it."""
+    graphs = (request.data, request.retained)
+    return [tensor._version for one in graphs for tensor in (one.x, one.edge_index, one.y)]
 
 
 def _collapse(model: Backbone, released: Backbone, request: EdgeRequest) -> str:

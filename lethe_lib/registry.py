@@ -31,7 +31,7 @@ class Registry(Mapping):
     def register(self, name: str, entry: Any) -> Any:
         """Add ``entry`` under a new name and return it; a taken name is an error, so nothing is replaced unseen."""
         if name in self._entries:
-            raise InputError(f"a {self.kind} named {name!r} exists already: choose another name")
+            raise InputError(f"{self.kind} {name!r} exists already: choose another name")
         self._entries[name] = entry
         return entry
 

@@ -211,8 +211,11 @@ from lethe_lib.reporting import (
 )
 
 check_parameters(globals())
-use_style()
 q = Fraction(flip)
+assert 0 < q < Fraction(1, 2), f"flip is {flip}: give a fraction above 0 and below 1/2, such as 1/4"
+assert rounds >= 1, f"rounds is {rounds}: at least 1 is needed"
+assert random_laws >= 1, f"random_laws is {random_laws}: at least 1 is needed"
+use_style()
 BLUE, ORANGE, GREEN, GREY = PALETTE[0], PALETTE[1], PALETTE[2], "0.45"
 
 

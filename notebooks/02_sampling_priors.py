@@ -126,6 +126,7 @@ from lethe_lib.sampling import (
 from lethe_lib.study.sampling_priors import load_sampling_priors, load_table, structure_of
 
 check_parameters(globals())
+SAMPLERS[sampler]
 assert draws >= 200, "use at least 200 draws: the Monte Carlo figure splits them"
 use_style()
 COLOURS = dict(zip(SAMPLERS, PALETTE, strict=False))
@@ -245,6 +246,10 @@ show_source(SAMPLERS["snowball"].plain, priors_from_counts)
 
 # %%
 data = load_graph(dataset)
+least = np.ceil(100 * SAMPLERS["snowball"].settings().seeds_per_class * data.num_classes / data.num_nodes) / 100
+assert ratio >= least, (
+    f"ratio is {ratio:g}: on {dataset} use at least {least:.2f}, since snowball starts from so many nodes"
+)
 nodes = structure_of(data)
 rows = []
 for name in SAMPLERS:
@@ -361,7 +366,7 @@ plt.show()
 # ## Results
 #
 # The published draws: four real graphs, seven samplers, two ratios, {glue:text}`published_draws` draws each
-# (`python -m lethe_lib run sampling_priors` makes them again). Nodes that were in none or in all of the draws are left
+# (`python -m lethe_lib run sampling_priors --publish` makes them again). Nodes that were in none or in all of the draws are left
 # out of the spread, since their log-odds have no finite estimate.
 
 # %% tags=["hide-input"]

@@ -557,7 +557,7 @@ assert p_values["right prior"] > 1e-4 and p_values["half the scale"] < 1e-4
 
 # %% [markdown]
 # The quadrature shows {glue:text}`live_right`; the wrong prior is {glue:text}`live_wrong`. The published record does this for
-# all three methods with more audits (`python -m lethe_lib run audit_calibration` makes it again).
+# all three methods with more audits (`python -m lethe_lib run audit_calibration --publish` makes it again).
 
 # %% mystnb={"figure": {"name": "fig-audit-ranks", "caption": "All three methods are calibrated for their model: the distribution of the ranks stays inside the band of chance, which is wide for PyMC, tried on 120 audits at strength 0 only. Difference between the distribution function of the ranks of the truth and that of uniform ranks, two designs together, left (dashed) and right parameter (solid) apart; shaded, the 95 % simultaneous band of one line."}, "image": {"alt": "Three panels, one per method, of wiggly lines around zero inside a shaded horizontal band; two lines per strength, one for each parameter."}} tags=["hide-input"]
 record = load_audit_calibration()

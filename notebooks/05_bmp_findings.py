@@ -600,8 +600,9 @@ glue_text("B25m_ratio", finding.by_form["ratio"])
 #
 # :::{exercise}
 # :label: ex-findings-own
-# Run this chapter on your own graph: `papermill notebooks/05_bmp_findings.ipynb out.ipynb -p dataset NAME -p models 200`.
-# Which nodes have the largest lower bound (5 % point of the corner)?
+# Run the live experiment on your own graph with 200 models: in a copy of this notebook set `models` to 200, and put
+# `data = canonical(graph, "mine")` in place of `data = load_graph(dataset)`, with `canonical` from `lethe_lib.data` and `graph`
+# as in {ref}`own-graph`. Which nodes have the largest lower bound (5 % point of the corner)?
 # :::
 #
 # :::{solution} ex-findings-own

@@ -172,6 +172,7 @@ from lethe_lib.unlearning.ovr_logistic import (
 from lethe_lib.unlearning.stream import stream
 
 check_parameters(globals())
+assert block >= 1, f"block is {block}: a request has at least 1 edge"
 use_style()
 METHODS = ("ceu", "idea", "gif", "cgu", "scalegun")
 

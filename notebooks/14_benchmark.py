@@ -119,7 +119,7 @@ from IPython.display import Markdown, display
 from lethe_lib import unlearning
 from lethe_lib.data import load_graph
 from lethe_lib.evaluation import leakage, rank_methods, signed_rank
-from lethe_lib.models import train
+from lethe_lib.models import PRESETS, train
 from lethe_lib.reporting import (
     as_text,
     check_claim,
@@ -183,6 +183,8 @@ from lethe_lib.study.leaderboard import own_cell
 from lethe_lib.unlearning import UNLEARNERS, NoSettings, StepLog, Unlearner
 
 check_parameters(globals())
+assert preset in PRESETS, f"preset is one of {', '.join(PRESETS)}"
+assert seeds >= 2, f"seeds is {seeds}: use at least 2, as intervals are over seeds"
 use_style()
 
 # %% [markdown]

@@ -272,6 +272,21 @@ def test_a_cell_without_published_rows_asks_for_a_method(capsys):
     assert "nothing is published" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--graphs", "core"], "unknown data set 'core'. Did you mean 'cora'?"),
+        (["--sets", "nosuch"], "unknown forget set 'nosuch'"),
+        (["--backbone", "nosuch"], "unknown backbone 'nosuch'"),
+        (["--preset", "nosuch"], "unknown preset 'nosuch': choose corrected or published"),
+        (["--method", "l1_sparse", "--preset", "published"], "l1_sparse has no preset 'published': choose corrected"),
+    ],
+)
+def test_names_that_the_leaderboard_does_not_know_are_named(option, message, capsys):
+    assert command_line(["leaderboard", *option]) == 1
+    assert message in capsys.readouterr().err
+
+
 # Statistics of the chapter
 
 

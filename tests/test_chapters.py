@@ -1,5 +1,6 @@
 """Execution of chapters: parameters are checked before anything runs, copies go elsewhere and leak nothing."""
 
+import errno
 import json
 
 import jupytext
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from lethe_lib.__main__ import COMMANDS
 from lethe_lib.__main__ import main as command_line
 from lethe_lib.errors import InputError
-from lethe_lib.study import chapters
+from lethe_lib.study import chapters, verify
 from lethe_lib.study.chapters import ChapterFailed, execute_chapter, execute_chapters, find_chapter
-from lethe_lib.study.parameters import check_parameters, checked_values, declared_parameters
+from lethe_lib.study.parameters import check_parameters, checked_values, declared_parameters, writable_folder
 
 CELL = """
 # what a reader may change
@@ -195,7 +196,7 @@ def folder(tmp_path):
 
 
 def test_chapters_are_found_by_name_and_number(folder):
-    for name in ("01", "first_chapter", "01_first_chapter"):
+    for name in ("01", "1", "first_chapter", "01_first_chapter"):
         assert find_chapter(name, folder).name == "01_first_chapter.ipynb"
     with pytest.raises(InputError, match="Did you mean 'first_chapter'"):
         find_chapter("first_chaptre", folder)
@@ -295,3 +296,101 @@ def test_an_error_that_a_user_can_mend_is_one_line_and_a_status(capsys):
     printed = capsys.readouterr()
     assert printed.err.startswith("error: unknown chapter 'no_such_chapter'")
     assert "Traceback" not in printed.err
+
+
+def test_a_name_that_is_a_number_is_refused_as_any_other(tmp_path, capsys):
+    (tmp_path / "mine.yml").write_text("2: 3\n")
+    assert command_line(["chapters", "06", "-f", str(tmp_path / "mine.yml"), "-o", str(tmp_path / "out")]) == 1
+    assert "has no parameter 2." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["chapters", "06", "-j", "0"],
+        ["run", "first_slice", "--workers", "0"],
+        ["leaderboard", "--seeds", "-1"],
+        ["leaderboard", "--seeds", "two"],
+        ["audit-edges", "--method", "utu", "--trials", "7"],
+        ["verify", "--count", "0"],
+    ],
+)
+def test_numbers_that_are_too_small_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as leaving:
+        command_line(arguments)
+    assert leaving.value.code == 2
+    assert "is no whole number of at least" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["chapters", "06", "-o"], "--out"),
+        (["run", "first_slice", "--records"], "--records"),
+        (["leaderboard", "--method", "utu", "--records"], "--records"),
+        (["audit-edges", "--method", "utu", "--records"], "--records"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(arguments, option, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert command_line([*arguments, str(tmp_path / "file" / "below")]) == 1
+    printed = capsys.readouterr()
+    assert printed.err == f"error: {tmp_path / 'file'} is no folder: choose another one with {option}\n"
+    assert not printed.out
+
+
+def test_a_folder_is_tried_and_not_made(tmp_path, monkeypatch):
+    assert writable_folder(tmp_path / "a" / "b", "--out") == tmp_path / "a" / "b"
+    assert not list(tmp_path.iterdir())
+
+    def refuse(dir):
+        raise OSError(errno.EROFS, "Read-only file system", str(dir))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(InputError, match=r"cannot be written \(Read-only file system\)"):
+        writable_folder(tmp_path / "a", "--out")
+
+
+def leave(arguments):
+    raise SystemExit(0)
+
+
+def raises(error):
+    def main(arguments):
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("main", "status", "message"),
+    [
+        (raises(KeyboardInterrupt()), 130, "\ninterrupted: what is finished is kept; run the same command again"),
+        (
+            raises(PermissionError(errno.EACCES, "Permission denied", "/some/place")),
+            1,
+            "error: /some/place: Permission",
+        ),
+        (raises(OSError(errno.ENOSPC, "No space left on device")), 1, "error: No space left on device: choose a place"),
+        (leave, 1, "called exit"),
+    ],
+)
+def test_what_ends_a_command_from_outside_is_one_line_and_a_status(main, status, message, monkeypatch, capsys):
+    monkeypatch.setattr(verify, "main", main)
+    assert command_line(["verify"]) == status
+    error = capsys.readouterr().err
+    assert message in error and len(error.strip().splitlines()) == 1
+
+
+def test_faults_of_the_library_are_not_hidden(monkeypatch):
+    monkeypatch.setattr(verify, "main", raises(OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(OSError, match="Input/output"):
+        command_line(["verify"])
+
+
+@pytest.mark.parametrize("command", ["run", "verify"])
+def test_an_unknown_study_is_an_error_that_lists_all(command, capsys):
+    assert command_line([command, "nosuch"]) == 1
+    error = capsys.readouterr().err
+    assert "unknown study 'nosuch'" in error
+    assert all(name in error for name in ("first_slice", "sampling_priors", "audit_calibration"))

@@ -130,7 +130,10 @@ def test_no_edges_and_unconnected_graphs_are_fine():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"x": None}, "no feature tensor"),
+        ({"x": None}, "torch tensor with a row of features for every node, and the graph has none"),
+        ({"x": np.ones((4, 1))}, "x must be a torch tensor .*, not ndarray: use torch.from_numpy"),
+        ({"y": np.zeros(4, int)}, "labels.* must be a torch tensor of integers, not ndarray"),
+        ({"edge_index": np.zeros((2, 1), int)}, "edge_index must be a torch tensor of integers.*, not ndarray"),
         ({"x": torch.ones(4)}, "shape"),
         ({"x": torch.ones(4, 0)}, "shape"),
         ({"x": torch.tensor([[1.0], [float("nan")], [1.0], [1.0]])}, "1 entries that are NaN"),

@@ -420,7 +420,7 @@ def test_edges_that_cannot_be_scored():
     assert edge_auc(edge_scores(np.zeros((8, 2, 3)), np.tile([[True], [False]], (4, 3)))) == 0.5
     counts = level_test(statistics, member)
     assert counts.status.tolist()[1:4] == ["constant", "no_out", "few_in"] and counts.n_in[1:4].sum() == 0
-    with pytest.raises(InputError, match="run more of them"):
+    with pytest.raises(InputError, match="of 4 trials: run more of them, at least 8"):
         edge_scores(statistics[:4], member[:4])
 
 
@@ -774,6 +774,76 @@ def test_files_that_register_nothing_are_refused(tmp_path, capsys):
         assert message in capsys.readouterr().err
     assert command_line(["audit-edges"]) == 1
     assert "--method" in capsys.readouterr().err
+
+
+START = "from lethe_lib.unlearning import UNLEARNERS, NoSettings, StepLog, Unlearner\n"
+REGISTER = 'UNLEARNERS.register("wrong", {})\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ndef f(:\n", "line 2, cannot be run, SyntaxError"),
+        ("\nimport no_such_module\n", "line 2, cannot be run, ModuleNotFoundError: No module named 'no_such_module'"),
+        ("import sys\nsys.exit()\n", "line 2, cannot be run, SystemExit: mend"),
+        (REGISTER.format("print"), "must be an Unlearner of a function, not <built-in function print>"),
+        (REGISTER.format("Unlearner(3, {}, 'addition', 'me')"), "not an Unlearner of 3"),
+        (REGISTER.format("Unlearner(print, {'mine': NoSettings()}, 'addition', 'me')"), "no settings of the preset"),
+        (REGISTER.format("Unlearner(print, {'corrected': {'rate': 1}}, 'addition', 'me')"), "@dataclass(frozen=True)"),
+        (REGISTER.format("Unlearner(print, {'corrected': NoSettings}, 'addition', 'me')"), "@dataclass(frozen=True)"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused_with_what_to_write(text, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(START.rstrip() + "; " + text if text.startswith("UNL") else text)
+    try:
+        for command in (["audit-edges", "--unlearner"], ["leaderboard", "--file"]):
+            assert command_line([*command, "mine.py"]) == 1
+            error = capsys.readouterr().err
+            assert error.startswith("error: mine.py") and message in error and len(error.splitlines()) == 1
+            UNLEARNERS._entries.pop("wrong", None)
+    finally:
+        UNLEARNERS._entries.pop("wrong", None)
+
+
+def test_a_file_may_hold_dataclasses_with_postponed_annotations(tmp_path):
+    settings = "@dataclass(frozen=True)\nclass Settings:\n    rate: float = 0.9\n"
+    text = f"from __future__ import annotations\nfrom dataclasses import dataclass\n{START}{settings}"
+    (tmp_path / "mine.py").write_text(
+        f'{text}UNLEARNERS.register("postponed", Unlearner(print, {{"corrected": Settings()}}, "addition", "me"))\n'
+    )
+    try:
+        assert audit_edges.load_unlearners(tmp_path / "mine.py")[0] == ["postponed"]
+    finally:
+        UNLEARNERS._entries.pop("postponed", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--preset", "published"], "l1_sparse has no preset 'published'"),
+        (["--preset", "nosuch"], "unknown preset 'nosuch'"),
+        (["--backbone", "nosuch"], "unknown backbone 'nosuch'"),
+        (["--pool", "nosuch"], "unknown forget set 'nosuch'"),
+    ],
+)
+def test_what_the_audit_does_not_know_is_refused_before_the_controls_run(options, message, capsys):
+    assert command_line(["audit-edges", "--method", "l1_sparse", *options]) == 1
+    printed = capsys.readouterr()
+    assert message in printed.err and not printed.out
+
+
+def test_a_method_that_diverged_has_a_reason_and_no_numbers(tmp_path, capsys, monkeypatch):
+    (tmp_path / "mine.py").write_text(MINE.replace("mul_(0.9)", "mul_(float('nan'))").replace("shrink", "broken"))
+    monkeypatch.setitem(PRESETS, "corrected", replace(PRESETS["corrected"], epochs=5))
+    arguments = ["audit-edges", "--unlearner", str(tmp_path / "mine.py"), "--graph", "synthetic-tiny", "--trials", "8"]
+    try:
+        command_line([*arguments, "--fraction", "0.1", "--records", str(tmp_path / "records")])
+    finally:
+        del UNLEARNERS._entries["broken"]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("broken")]
+    assert lines[0][:3] == ["broken:", "diverged", "(a"] and "finite;" in lines[0]
+    assert lines[1] == ["broken", "diverged"]
 
 
 def test_controls_that_are_not_as_they_must_be_are_told_of():

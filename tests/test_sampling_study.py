@@ -1,6 +1,7 @@
 """Summaries of priors, the study that publishes them, and the claims that read it."""
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import pytest
 from sampling_graphs import kite
 from sklearn.metrics import roc_auc_score
 
+from lethe_lib.__main__ import main as command_line
 from lethe_lib.data import adjacency, canonical, load_graph
 from lethe_lib.errors import DataNotFound, InputError
 from lethe_lib.reporting import claims_sampling_priors as claims
@@ -193,6 +195,26 @@ def test_bad_options_are_refused_before_any_work(options, message):
     sampling_priors.add_arguments(parser)
     with pytest.raises(InputError, match=message):
         sampling_priors.main(parser.parse_args(options))
+
+
+@pytest.mark.parametrize("study", ["sampling_priors", "audit_calibration"])
+def test_tables_of_simulations_are_published_only_when_asked(study, tmp_path, monkeypatch, capsys):
+    calls = []
+    module = importlib.import_module(f"lethe_lib.study.{study}")
+    monkeypatch.setattr(module, "main", lambda options: calls.append(options) or 0)
+    assert command_line(["run", study, "--only", "some", "--records", str(tmp_path)]) == 0
+    assert calls[0].only == ["some"] and calls[0].out.relative_to(tmp_path / study).name in ("", f"{study}.parquet")
+    assert f"writing to {calls[0].out}" in capsys.readouterr().out
+    assert command_line(["run", study, "--publish"]) == 0
+    assert calls[1].out is None and len(calls[1].only) > 1
+    for options, named in (
+        (["--preset", "corrected", "--workers", "2"], "--preset, --workers"),
+        (["--device", "cpu"], "--device"),
+        (["--publish", "--records", str(tmp_path)], "leave out --records"),
+    ):
+        assert command_line(["run", study, *options]) == 1
+        assert named in capsys.readouterr().err
+    assert len(calls) == 2
 
 
 def as_published(monkeypatch, folder):

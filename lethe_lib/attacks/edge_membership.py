@@ -77,7 +77,10 @@ def edge_scores(statistics, member, combine: str = "sum", folds: int | None = No
     status = unit_status(values, member, folds)
     usable = np.flatnonzero((status == "ok") | (status == "constant"))
     if not usable.size:
-        raise InputError(f"no edge was in and out of enough of the {len(member)} trials: run more of them")
+        raise InputError(
+            f"no edge was in and out of enough of {len(member)} trials: run more of them, at least 8 "
+            "(intervals are from scores without some of the trials)"
+        )
     scores = np.zeros((len(member), usable.size))
     moving = status[usable] == "ok"
     if moving.any():

@@ -139,7 +139,7 @@ def _set_edges(graph: Data, edge_index: torch.Tensor) -> Data:
 
 def _features(x: object) -> torch.Tensor:
     if not isinstance(x, torch.Tensor):
-        raise InputError("the graph has no feature tensor x: give every node a row of features")
+        raise InputError(f"x must be a torch tensor with a row of features for every node{_instead_of(x)}")
     if x.dim() != 2 or x.shape[0] == 0 or x.shape[1] == 0:
         raise InputError(f"x has shape {tuple(x.shape)}: one row per node and at least one node and one feature needed")
     if x.is_complex():
@@ -161,7 +161,7 @@ def _features(x: object) -> torch.Tensor:
 
 def _node_integers(values: object, n: int, what: str) -> torch.Tensor:
     if not isinstance(values, torch.Tensor):
-        raise InputError(f"the graph has no tensor for {what}")
+        raise InputError(f"{what} must be a torch tensor of integers{_instead_of(values)}")
     if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
         raise InputError(f"{what} has type {values.dtype}: integers needed")
     if tuple(values.shape) not in ((n,), (n, 1)):
@@ -171,7 +171,7 @@ def _node_integers(values: object, n: int, what: str) -> torch.Tensor:
 
 def _edges(edge_index: object, n: int) -> torch.Tensor:
     if not isinstance(edge_index, torch.Tensor):
-        raise InputError("the graph has no tensor edge_index: edges are needed as an integer tensor of shape (2, E)")
+        raise InputError(f"edge_index must be a torch tensor of integers, of shape (2, E){_instead_of(edge_index)}")
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index has shape {tuple(edge_index.shape)}: (2, E) needed")
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
@@ -187,6 +187,14 @@ def _edges(edge_index: object, n: int) -> torch.Tensor:
     keys.sort()  # then unique by comparing neighbours: several times faster than np.unique on large graphs
     keys = keys[np.diff(keys, prepend=-1) > 0]
     return torch.from_numpy(np.stack([keys // n, keys % n]))
+
+
+def _instead_of(value: object) -> str:
+    """The end of a message: what the graph has in the place of a tensor, and how to mend it."""
+    if value is None:
+        return ", and the graph has none"
+    hint = ": use torch.from_numpy" if isinstance(value, np.ndarray) else ""
+    return f", not {type(value).__name__}{hint}"
 
 
 def _node_hash(x: torch.Tensor, y: torch.Tensor) -> str:

@@ -24,7 +24,7 @@ from joblib import Parallel, delayed
 
 from lethe_lib.errors import InputError, LetheError
 from lethe_lib.paths import repository
-from lethe_lib.study.parameters import Parameter, checked_values, declared_parameters
+from lethe_lib.study.parameters import Parameter, at_least, checked_values, declared_parameters, writable_folder
 
 KERNEL = "python3"
 
@@ -44,14 +44,14 @@ def chapters(folder: Path | None = None) -> dict[str, Path]:
 
 
 def find_chapter(name: str, folder: Path | None = None) -> Path:
-    """The notebook of a chapter named in full (``06_walk_centrality``), by number (``06``) or without it.
+    """The notebook of a chapter named in full (``06_walk_centrality``), by number (``06`` or ``6``) or without it.
 
     Raises:
         InputError: for a name that no chapter has.
     """
     known = chapters(folder)
     for stem, path in known.items():
-        if name in (stem, *stem.split("_", 1)):
+        if name in (stem, *stem.split("_", 1)) or name.zfill(2) == stem[:2]:
             return path
     close = get_close_matches(name, [form for stem in known for form in (stem, stem.split("_", 1)[1])], n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -210,11 +210,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line of ``python -m lethe_lib chapters``."""
     parser.description = "Execute chapters with your own parameters. Without a name: list chapters and parameters."
     parser.epilog = "example: python -m lethe_lib chapters 06_walk_centrality -p dataset=photo -p seed=3"
-    parser.add_argument("name", nargs="*", help="chapter, such as 06_walk_centrality, 06 or walk_centrality")
+    parser.add_argument("name", nargs="*", help="chapter, such as 06_walk_centrality, 6 or walk_centrality")
     parser.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     parser.add_argument("-f", "--file", metavar="FILE.yml", help="YAML file of parameters")
     parser.add_argument("-o", "--out", default="executed", help="folder of the executed copies (default: executed)")
-    parser.add_argument("-j", "--processes", type=int, default=2, help="chapters executed at once (default: 2)")
+    parser.add_argument("-j", "--processes", type=at_least(1), default=2, help="chapters executed at once (default: 2)")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -226,6 +226,7 @@ def main(arguments: argparse.Namespace) -> int:
     given = given_parameters(arguments)
     for name in names:  # refuse before the first one runs
         checked_values(given, chapter_parameters(find_chapter(name)), f"chapter {name}")
+    writable_folder(arguments.out, "--out")
     return report_progress(execute_chapters(names, arguments.out, given, arguments.processes), len(names))
 
 

@@ -23,14 +23,18 @@ from pathlib import Path
 
 import pandas as pd
 
+from lethe_lib.data import DATASETS
 from lethe_lib.errors import InputError
-from lethe_lib.study.audit_edges import load_unlearners
+from lethe_lib.models import BACKBONES
+from lethe_lib.structure import FORGET_SETS
+from lethe_lib.study.audit_edges import check_unlearner, load_unlearners, require_preset
 from lethe_lib.study.benchmark import ATTACK_NAMES, benchmark_excess, benchmark_records, cell_board, with_outcomes
 from lethe_lib.study.configuration import UnlearningConfiguration, preset_settings
+from lethe_lib.study.parameters import at_least
 from lethe_lib.study.records import excess_frame, frame
-from lethe_lib.study.run_study import take_over
+from lethe_lib.study.run_study import record_root, take_over
 from lethe_lib.study.runner import run_all
-from lethe_lib.study.store import RecordStore, default_root
+from lethe_lib.study.store import RecordStore
 from lethe_lib.study.studies import CONTROLS
 from lethe_lib.unlearning import UNLEARNERS, Unlearner
 
@@ -53,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=["low", "high"], help="kinds of forget sets (default: low high)")
     parser.add_argument("--backbone", default="gcn", help="name of a backbone (default: gcn)")
     parser.add_argument("--preset", default="corrected", help="of training, methods and attacks (default: corrected)")
-    parser.add_argument("--seeds", type=int, default=3, help="number of seeds of your runs (default: 3)")
+    parser.add_argument("--seeds", type=at_least(1), default=3, help="number of seeds of your runs (default: 3)")
     parser.add_argument("--records", metavar="FOLDER", type=Path, help="the record store (default: records/)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
 
@@ -61,7 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every cell has its table."""
     method, source = own_method(arguments.file, arguments.method)
-    root = arguments.records or default_root()
+    root = None if method is None else record_root(arguments.records)
+    for name in arguments.graphs:  # an unknown name is an error before anything runs
+        DATASETS[name]
+    for name in arguments.sets:
+        FORGET_SETS[name]
+    BACKBONES[arguments.backbone]
+    require_preset(method or "gold", arguments.preset)
     for data in arguments.graphs:
         for forget in arguments.sets:
             cell = {"data": data, "preset": arguments.preset, "backbone": arguments.backbone, "forget": forget}
@@ -102,6 +112,7 @@ def own_method(file: Path | None, name: str | None) -> tuple[str | None, str]:
         entry = point.load()
         if not isinstance(entry, Unlearner):
             raise InputError(f"entry point {name!r} gives {type(entry).__name__}: let it name an Unlearner")
+        check_unlearner(name, entry, f"entry point {name!r}")
         UNLEARNERS.register(name, entry)
         return name, hashlib.sha256(Path(inspect.getsourcefile(entry.run)).read_bytes()).hexdigest()
     UNLEARNERS[name]  # the registry's error says what is known

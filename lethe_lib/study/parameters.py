@@ -6,13 +6,17 @@
     in a running notebook: the same for the values that papermill injected and for edits by hand
 
 Papermill itself only warns of unknown names and passes `1e-2` of a YAML file on as text, so both are caught here,
-before anything is computed.
+before anything is computed. So are, for all commands, numbers that are too small and folders that cannot be written.
 """
 
+import argparse
 import ast
-from collections.abc import Iterable, Mapping, MutableMapping
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -142,6 +146,48 @@ def check_parameters(namespace: MutableMapping[str, Any]) -> None:
             raise InputError(_wrong_type(parameter, value, "this chapter"))
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    """The ``type`` of an option of a command that takes a whole number not below ``least``.
+
+    Example:
+        >>> at_least(1)("3")
+        3
+    """
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+        return value
+
+    return read
+
+
+def writable_folder(folder: Path | str, option: str) -> Path:
+    """The folder itself, if files can be written into it now or once it is made; it is not made here.
+
+    Args:
+        folder: that a command will write to. option: that names it, such as ``--records``, for the message.
+
+    Raises:
+        InputError: the folder, or what stands in its place, is no folder or cannot be written.
+    """
+    folder = Path(folder)
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise InputError(f"{there} is no folder: choose another one with {option}")
+    try:
+        tempfile.TemporaryFile(dir=there).close()  # tells more than the permission bits, which do not bind everybody
+    except OSError as error:
+        raise InputError(
+            f"{there} cannot be written ({error.strerror}): choose another folder with {option}, or change its permissions"
+        ) from None
+    return folder
+
+
 def _assigned_names(source: str) -> list[str]:
     try:
         body = ast.parse(source).body
@@ -163,7 +209,7 @@ def _is_parameters_cell(source: str) -> bool:
 def _refuse_unknown(given: Iterable[str], declared: Mapping[str, Parameter], where: str) -> None:
     for name in given:
         if name not in declared:
-            close = get_close_matches(name, declared, n=1)
+            close = get_close_matches(str(name), declared, n=1)  # a name in a YAML file may be a number
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise InputError(f"{where} has no parameter {name!r}.{hint} It has: {', '.join(declared) or 'none'}")
 

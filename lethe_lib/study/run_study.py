@@ -1,4 +1,8 @@
-"""``python -m lethe_lib run STUDY``: do the runs of a study that have no record yet, and publish them if asked."""
+"""``python -m lethe_lib run STUDY``: do the runs of a study that have no record yet, and publish them if asked.
+
+Two studies are tables of simulations in place of lists of runs. They are computed as a whole or by parts (``--only``), into the
+folder of the records, or with ``--publish`` into ``results/``, where parts that are not asked for stay as they are.
+"""
 
 import argparse
 from functools import partial
@@ -6,27 +10,37 @@ from importlib import import_module
 from pathlib import Path
 
 from lethe_lib.errors import InputError
+from lethe_lib.paths import results
+from lethe_lib.registry import Registry
 from lethe_lib.study.configuration import Configuration
+from lethe_lib.study.parameters import at_least, writable_folder
 from lethe_lib.study.records import publish
 from lethe_lib.study.runner import run_all
 from lethe_lib.study.store import RecordStore, default_root
 from lethe_lib.study.studies import OWN_STUDIES, STUDIES
 
+OF_LISTS = {"preset": None, "workers": 1, "device": "auto"}
+"""Options, with their defaults, that studies which are not lists of runs do not take."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("study", help=f"one of: {', '.join([*STUDIES, *OWN_STUDIES])}")
-    parser.add_argument("--only", metavar="GRAPH", nargs="+", help="these graphs instead of the study's own list")
-    parser.add_argument("--preset", choices=("corrected", "published"), help="this preset alone")
+    parser.add_argument(
+        "--only", metavar="GRAPH", nargs="+", help="these graphs (audit_calibration: methods) instead of all"
+    )
+    own = f"; not for {', '.join(OWN_STUDIES)}"
+    parser.add_argument("--preset", choices=("corrected", "published"), help=f"this preset alone{own}")
     parser.add_argument("--records", metavar="FOLDER", type=Path, help="the record store (default: records/)")
-    parser.add_argument("--workers", type=int, default=1, help="local processes (default: 1)")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
+    parser.add_argument("--workers", type=at_least(1), default=1, help=f"local processes (default: 1){own}")
+    parser.add_argument("--device", default="auto", help=f"auto, cpu, cuda, ... (default: auto){own}")
     parser.add_argument("--publish", action="store_true", help="write results/ when every run has a record")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every run has a record."""
-    if arguments.study in OWN_STUDIES:  # studies that are not lists of runs bring their own command
+    Registry("study", {**STUDIES, **OWN_STUDIES})[arguments.study]  # an unknown name is an error that lists all of them
+    if arguments.study in OWN_STUDIES:
         return run_own(arguments)
     make = STUDIES[arguments.study]
     configs = make() if arguments.only is None else make(arguments.only)
@@ -34,7 +48,7 @@ def main(arguments: argparse.Namespace) -> int:
         configs = [config for config in configs if config.preset == arguments.preset]
     if arguments.publish and (arguments.only or arguments.preset):
         raise InputError("--publish takes a whole study: leave out --only and --preset")
-    root = arguments.records or default_root()
+    root = record_root(arguments.records)
     store = RecordStore(root / arguments.study)
     adopted = take_over(configs, store, root)
     if adopted:
@@ -46,6 +60,11 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def record_root(folder: Path | None) -> Path:
+    """The folder given with ``--records``, else the default; InputError if it cannot be written, before anything runs."""
+    return writable_folder(folder or default_root(), "--records")
+
+
 def take_over(configs: list[Configuration], store: RecordStore, root: Path) -> int:
     """Copy the runs that another study below ``root`` has done already into ``store``; returns how many."""
     folders = [path for path in sorted(root.glob("*")) if path.is_dir() and path not in (store.folder, root / "models")]
@@ -54,8 +73,26 @@ def take_over(configs: list[Configuration], store: RecordStore, root: Path) -> i
 
 
 def run_own(arguments: argparse.Namespace) -> int:
-    """Hand over to a study with its own module; it takes ``--only`` alone."""
+    """Hand over to a study with its own module; an option that it does not take is an error.
+
+    Raises:
+        InputError: naming the options.
+    """
+    given = [f"--{name}" for name, default in OF_LISTS.items() if getattr(arguments, name) != default]
+    if given:
+        raise InputError(
+            f"{arguments.study} is no list of runs and takes no {', '.join(given)}: "
+            "leave that out; it takes --only, --records and --publish"
+        )
+    if arguments.publish and arguments.records:
+        raise InputError(f"--publish of {arguments.study} computes and writes {results()}: leave out --records")
     module = import_module(OWN_STUDIES[arguments.study])
-    parser = argparse.ArgumentParser(prog=f"python -m lethe_lib run {arguments.study}")
+    parser = argparse.ArgumentParser()
     module.add_arguments(parser)
-    return module.main(parser.parse_args(["--only", *arguments.only] if arguments.only else []))
+    options = parser.parse_args([])
+    options.only = arguments.only or options.only
+    if not arguments.publish:
+        folder = record_root(arguments.records) / arguments.study
+        options.out = folder / f"{arguments.study}.parquet" if arguments.study == "audit_calibration" else folder
+        print(f"writing to {options.out}; --publish writes to {results()}", flush=True)
+    return module.main(options)

@@ -206,7 +206,7 @@ def load_sampling_priors(where: str | Path = "published", graphs: Iterable[str] 
     """The priors of every node under every sampler and ratio, with their uncertainty.
 
     Args:
-        where: "published", or a folder that ``python -m lethe_lib run sampling_priors --out`` wrote.
+        where: "published", or a folder that ``python -m lethe_lib run sampling_priors`` wrote.
         graphs: names; all that the folder has by default.
 
     Returns:
@@ -284,7 +284,7 @@ def _folders(where, graphs):
     if missing or not wanted:
         raise DataNotFound(
             f"no sampling priors of {', '.join(missing) or 'any graph'} in {folder}: "
-            "compute them with `python -m lethe_lib run sampling_priors`"
+            "compute them with `python -m lethe_lib run sampling_priors --publish`"
         )
     return [(name, folder / name) for name in wanted]
 

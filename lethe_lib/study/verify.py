@@ -20,7 +20,9 @@ import pandas as pd
 
 from lethe_lib import paths
 from lethe_lib.errors import InputError
+from lethe_lib.registry import Registry
 from lethe_lib.seeding import numpy_generator
+from lethe_lib.study.parameters import at_least
 from lethe_lib.study.records import TIMED, configuration, load_records
 from lethe_lib.study.runner import run
 from lethe_lib.study.studies import OWN_STUDIES, STUDIES
@@ -33,13 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("study", nargs="*", help=f"published studies (default: all but {', '.join(LONG)})")
     parser.add_argument("--key", nargs="+", default=[], help="keys of the records to recompute, instead of a sample")
-    parser.add_argument("--count", type=int, default=20, help="records to recompute (default: 20)")
+    parser.add_argument("--count", type=at_least(1), default=20, help="records to recompute (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
     parser.add_argument("--tolerance", type=float, default=0.02, help="largest difference, relative above 1 (0.02)")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every recomputed record agrees."""
+    known = Registry("study", {**STUDIES, **OWN_STUDIES})
+    for name in arguments.study:
+        known[name]  # an unknown name is an error that lists the known ones
     published = [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()] + list(OWN_STUDIES)
     short = published if arguments.key else [name for name in published if name not in LONG]
     rows = pd.concat([units(name) for name in arguments.study or short], ignore_index=True)

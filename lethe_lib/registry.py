@@ -66,12 +66,20 @@ def changed(name: str, settings: Any, changes: Mapping[str, Any]) -> Any:
     unknown = sorted(set(changes) - set(known))
     if unknown:
         raise InputError(f"{name} has no setting {', '.join(unknown)}. It has: {', '.join(known) or 'none'}")
+    message = name + ": {}={!r} must be a number that is not negative"
+    numbers = {field: value for field, value in changes.items() if _is_number(value)}
     for field, value in changes.items():
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        wanted = isinstance(getattr(settings, field), Real) and not isinstance(getattr(settings, field), bool)
-        if (number and not value >= 0) or (wanted and not number and value is not None):
-            raise InputError(f"{name}: {field}={value!r} must be a number that is not negative")
-    return replace(settings, **changes)
+        if _is_number(getattr(settings, field)) and field not in numbers and value is not None:
+            raise InputError(message.format(field, value))
+    new = replace(settings, **changes)  # may refuse a value itself, and say why
+    for field, value in numbers.items():
+        if not value >= 0:
+            raise InputError(message.format(field, value))
+    return new
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def of_preset(name: str, presets: Mapping[str, Any], preset: str, changes: Mapping[str, Any]) -> Any:

@@ -53,7 +53,7 @@ COLLAPSE_LONGER = {"cora": (400,)}
 
 CELLS = {
     ("citeseer", "gcn"): ("low", "high", "random", "community"),
-    **{(data, "gcn"): ("random", "community") for data in ("cora", "dblp", "photo", "pubmed")},
+    **{(data, "gcn"): ("random", "community") for data in ("cora", "dblp", "photo", "computers", "pubmed")},
     **{(data, other): ("low", "high") for data in ("citeseer", "dblp") for other in ("sgc", "sage", "gin", "gat")},
 }
 """(graph, backbone) -> forget sets of the study ``benchmark_cells``: those that no earlier study holds."""
@@ -150,23 +150,35 @@ def generic_unlearning(graphs: Iterable[str] = ("photo", "computers", "dblp", "c
 def benchmark_cells(graphs: Iterable[str] = REAL_GRAPHS) -> list[Configuration]:
     """What the benchmark needs beside ``generic_unlearning``: preset ``corrected``, three seeds, three attacks, ``CELLS``.
 
-    The generic methods, the additions, GIF and GNNDelete beside the controls and the planted memoriser; under GAT the last two
-    are left out, as LinkTeller asks them through attention pair by pair.
+    All methods that take the backbone beside the controls and the planted memoriser. Under GAT the memoriser and GNNDelete are
+    left out, as LinkTeller asks them through attention pair by pair.
     """
     cells = [(data, backbone, forget) for (data, backbone), kinds in CELLS.items() for forget in kinds]
     graphs = tuple(graphs)
-    configs = []
-    for data, backbone, forget in (cell for cell in cells if cell[0] in graphs):
-        for seed in SEEDS:
-            cell = {"data": data, "seed": seed, "backbone": backbone, "forget": forget}
-            planted = () if backbone == "gat" else (("memoriser", 0),)
-            for method, offset in (*CONTROLS, *planted):
-                other = seed + 1000 * offset if offset else None
-                configs.append(UnlearningConfiguration(method=method, method_seed=other, **cell))
-            for method in (*GENERIC, *ADDITIONS, "gif", *(() if backbone == "gat" else ("gnn_delete",))):
-                chosen = preset_settings(method, "corrected")
-                configs.append(UnlearningConfiguration(method=method, settings=chosen, **cell))
-    return configs
+    return [
+        UnlearningConfiguration(
+            data,
+            seed,
+            method=method,
+            backbone=backbone,
+            forget=forget,
+            method_seed=seed + 1000 * offset if offset else None,
+            settings=written_out(method, "corrected"),
+        )
+        for data, backbone, forget in cells
+        if data in graphs
+        for seed in SEEDS
+        for method, offset in _cell_methods(backbone)
+    ]
+
+
+def _cell_methods(backbone: str) -> list[tuple[str, int]]:
+    """Name and number of the seed of what runs in every cell of a backbone."""
+    approximate = (*GENERIC, *ADDITIONS, "gif", "gnn_delete", "ceu", "idea", "cgu", "scalegun")
+    slow = ("memoriser", "gnn_delete") if backbone == "gat" else ()
+    takes = {name: UNLEARNERS[name].backbones for name in (*approximate, "memoriser")}
+    own = [name for name, backbones in takes.items() if backbones is None or backbone in backbones]
+    return [*CONTROLS, *((name, 0) for name in own if name not in slow)]
 
 
 def graph_native(graphs: Iterable[str] = ("cora", "dblp", "photo", "computers", "pubmed")) -> list[Configuration]:

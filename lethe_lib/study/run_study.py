@@ -11,13 +11,12 @@ from pathlib import Path
 
 from lethe_lib.errors import InputError
 from lethe_lib.paths import results
-from lethe_lib.registry import Registry
 from lethe_lib.study.configuration import Configuration
 from lethe_lib.study.parameters import at_least, writable_folder
 from lethe_lib.study.records import publish
 from lethe_lib.study.runner import run_all
 from lethe_lib.study.store import RecordStore, default_root
-from lethe_lib.study.studies import OWN_STUDIES, STUDIES
+from lethe_lib.study.studies import OWN_STUDIES, STUDIES, require_study
 
 OF_LISTS = {"preset": None, "workers": 1, "device": "auto"}
 """Options, with their defaults, that studies which are not lists of runs do not take."""
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every run has a record."""
-    Registry("study", {**STUDIES, **OWN_STUDIES})[arguments.study]  # an unknown name is an error that lists all of them
+    require_study(arguments.study)
     if arguments.study in OWN_STUDIES:
         return run_own(arguments)
     make = STUDIES[arguments.study]

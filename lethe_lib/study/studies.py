@@ -262,3 +262,8 @@ OWN_STUDIES = {
     "audit_calibration": "lethe_lib.study.audit_calibration",
 }
 """Studies that are not lists of runs: name -> module with its own ``add_arguments`` and ``main``."""
+
+
+def require_study(name: str) -> None:
+    """Refuse a name that is no study of either kind; the InputError lists all of them."""
+    Registry("study", {**STUDIES, **OWN_STUDIES})[name]

@@ -20,12 +20,11 @@ import pandas as pd
 
 from lethe_lib import paths
 from lethe_lib.errors import InputError
-from lethe_lib.registry import Registry
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.study.parameters import at_least
 from lethe_lib.study.records import TIMED, configuration, load_records
 from lethe_lib.study.runner import run
-from lethe_lib.study.studies import OWN_STUDIES, STUDIES
+from lethe_lib.study.studies import OWN_STUDIES, STUDIES, require_study
 
 LONG = ("membership", "edge_audit", "edge_audit_variations")
 """Studies whose records take minutes each (hundreds of models); name them to recompute some."""
@@ -42,9 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when every recomputed record agrees."""
-    known = Registry("study", {**STUDIES, **OWN_STUDIES})
     for name in arguments.study:
-        known[name]  # an unknown name is an error that lists the known ones
+        require_study(name)
     published = [name for name in STUDIES if (paths.results() / f"{name}.parquet").exists()] + list(OWN_STUDIES)
     short = published if arguments.key else [name for name in published if name not in LONG]
     rows = pd.concat([units(name) for name in arguments.study or short], ignore_index=True)

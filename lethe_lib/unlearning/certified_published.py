@@ -67,8 +67,10 @@ class PublishedHead(CertifiedHead):
 
     def _fit(self, draw: int) -> float:
         super()._fit(draw)
-        # Rows change in place, so that a Hessian of the rows as they are now needs a copy of them.
-        self.trained = (hessian(self.z.clone(), self.weights, self.settings.ridge), spectral_norm(self.z))
+        if (
+            self.settings.stale
+        ):  # rows change in place, so that a Hessian of the rows as they are now needs a copy of them
+            self.trained = (hessian(self.z.clone(), self.weights, self.settings.ridge), spectral_norm(self.z))
         return 0.0
 
     def curvature(self) -> tuple[Product, float]:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from torch_geometric.data import Data
 
-from lethe_lib.attacks import ATTACKS, QUERIES, attack, hop_distances, hop_strata
+from lethe_lib.attacks import ATTACKS, QUERIES, attack, hop_distances, hop_strata, link_teller_influence
 from lethe_lib.attacks.hops import BEYOND, hops_from
+from lethe_lib.attacks.influence import forward_mode
 from lethe_lib.attacks.link_stealing_supervised import labelled_pairs, pair_features
 from lethe_lib.attacks.matched import matched_non_edges, node_kinds
 from lethe_lib.attacks.pairs import attacked_edges, query_graph
@@ -28,7 +29,7 @@ from lethe_lib.attacks.trend_attack import (
 )
 from lethe_lib.data import adjacency, canonical, load_graph, undirected_edges, with_edges
 from lethe_lib.errors import InputError
-from lethe_lib.models import build, predict
+from lethe_lib.models import BACKBONES, build, predict, train
 from lethe_lib.structure import forget_set, remove_edges
 from lethe_lib.unlearning import unlearn
 
@@ -208,6 +209,15 @@ def test_the_toggle_finds_the_memoriser_and_link_teller_cannot(graph, model, for
     assert areas["edge_toggle"][0] > 0.95 > areas["edge_toggle"][1]
     assert areas["link_stealing"][0] > areas["link_stealing"][1] + 0.1
     assert areas["link_teller"][0] == pytest.approx(areas["link_teller"][1])  # constants have no derivative
+
+
+@pytest.mark.parametrize("backbone", list(BACKBONES))
+def test_influence_under_the_memoriser_is_that_of_its_own_forward(backbone, graph, forget):
+    planted = unlearn("memoriser", train(graph, backbone, 1, epochs=5, patience=5), graph, forget).model
+    for asked in (graph, remove_edges(graph, forget)):  # with the remembered pairs and without them
+        pairs = torch.cat([forget[:, :8], undirected_edges(asked)[:, :8]], dim=1)
+        expected = forward_mode(planted, asked, *pairs.numpy())
+        assert np.allclose(link_teller_influence(planted, asked, pairs), expected, atol=1e-13)
 
 
 # --- symmetry, degenerate rows ---

@@ -10,7 +10,7 @@ whose sparse matrix has entries  P_ij = left(d_i) a_ij right(d_j)  (all kinds of
 
 so a pair costs d_u + d_v rows instead of a forward over the graph. Under GAT no weight depends on a degree, so the pair
 changes the hidden rows of u and v alone: copies of both listen to N[u] or N[v] and to each other, in both layers. Models of
-another depth, or of neither form, get one forward a pair: exact too, and slow.
+another depth, or of neither form, such as deletion operators on a GAT, get one forward a pair: exact too, and slow.
 """
 
 import copy

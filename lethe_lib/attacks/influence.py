@@ -10,7 +10,7 @@ graph computes is irrelevant to a pair. Three ways, from the special to the gene
    hidden rows before relu, computed once, a pair of a GCN costs one product of two sparse rows:
        I(u -> v) = || W_2 ((sum_j P_vj P_ju 1[Z_j > 0]) o W_1 x_u) ||
 2. ``sparse_tangents`` (module ``tangents``): any depth, any backbone whose layers are a sparse matrix and a map of node
-   rows, and GAT. Tangents visit only the nodes between u and v.
+   rows, and GAT, also under the operators of GNNDelete. Tangents visit only the nodes between u and v.
 3. ``forward_mode``: any backbone. One forward-mode derivative of the whole network for every distinct u.
 
 A pair further apart than L hops gets exactly 0.0 in each.

@@ -37,6 +37,7 @@ from lethe_lib.attacks.result import Attack, AttackResult
 from lethe_lib.attacks.tangents import has_sparse_tangents, sparse_tangents
 from lethe_lib.errors import InputError
 from lethe_lib.models import Backbone
+from lethe_lib.unlearning.memoriser import MemorisingNetwork
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ def link_teller_influence(model: Backbone, data: Data, pairs: torch.Tensor) -> t
         True
     """
     perturbed, read = _checked(data, pairs)
+    if isinstance(model, MemorisingNetwork):
+        model = model.base  # what it adds does not depend on the features
     if has_row_products(model):
         influence = row_products(model, data, perturbed, read)
     elif has_sparse_tangents(model):

@@ -12,7 +12,8 @@ zero outside the l-hop ball of u, and what it is outside the (L - l)-hop ball of
     I(u -> v) = || tangent_L at v ||
 
 All pairs of a chunk are pushed together: one row for each (pair, node) that carries a tangent. The rows h are computed
-once. Attention weights depend on the rows, so GAT has its own step with their derivative written out.
+once. Attention weights depend on the rows, so GAT, alone or under deletion operators, has its own step with their
+derivative written out.
 """
 
 from dataclasses import dataclass
@@ -28,13 +29,19 @@ from lethe_lib.data import adjacency
 from lethe_lib.models import Backbone, scipy_propagation
 from lethe_lib.models.gat import GAT
 from lethe_lib.models.propagation import attention_pattern
+from lethe_lib.unlearning.gnn_delete import DeletionNetwork
 
 SLOPE = 0.2  # of GAT's leaky_relu below 0
 
 
 def has_sparse_tangents(model: Backbone) -> bool:
     """Whether :func:`sparse_tangents` knows this backbone."""
-    return model.aggregation is not None or type(model) is GAT
+    return model.aggregation is not None or type(_attending(model)) is GAT
+
+
+def _attending(model: Backbone) -> Backbone:
+    """The network whose layers a model runs: its own, or those under its deletion operators."""
+    return model.base if type(model) is DeletionNetwork else model
 
 
 @torch.no_grad()
@@ -42,7 +49,7 @@ def sparse_tangents(model: Backbone, data: Data, perturbed: np.ndarray, read: np
     """Influence by tangents that travel only where u reaches and v is reached.
 
     Args:
-        model: a backbone with a linear ``aggregation``, or a GAT; any depth.
+        model: a backbone with a linear ``aggregation``, or a GAT, also under deletion operators; any depth.
         data: the graph that the model is asked on.
         perturbed, read: int64, (n,): u and v of each pair.
 
@@ -50,7 +57,7 @@ def sparse_tangents(model: Backbone, data: Data, perturbed: np.ndarray, read: np
         float64, (n,), at least 0.
     """
     model, x = narrowed(exact_model(model), data)
-    stack = (_AttentionLayers if type(model) is GAT else _LinearLayers)(model, data, x)
+    stack = (_AttentionLayers if type(_attending(model)) is GAT else _LinearLayers)(model, data, x)
     reach = scipy.sparse.csr_array(adjacency(data) + scipy.sparse.eye_array(data.num_nodes, format="csr"))
     middle = model.depth // 2
     cost = reached(reach, middle)[perturbed] + reached(reach, model.depth - middle)[read]
@@ -161,13 +168,14 @@ class _AttentionLayers:
     where send = m . c, receive = m . a, out without bias; the last term, the own row's, needs no walk over neighbours.
 
     Args:
-        model: float64 GAT.
+        model: float64 GAT, or deletion operators on one: they act behind each layer, on all of its rows alike.
         data: the graph.
         x: float64 (n, width) features.
     """
 
-    def __init__(self, model: GAT, data: Data, x: torch.Tensor):
-        self.model = model
+    def __init__(self, model: GAT | DeletionNetwork, data: Data, x: torch.Tensor):
+        self.released, self.model = model, _attending(model)
+        model = self.model
         pattern = scipy_propagation(data, "sym")
         entry = scipy.sparse.csr_array((np.arange(pattern.nnz), pattern.indices, pattern.indptr), shape=pattern.shape)
         self.entries, self.transposed = entry, scipy.sparse.csr_array(entry.T)
@@ -187,7 +195,7 @@ class _AttentionLayers:
                 own = attention.aggregate(sloped, message) - total * output
                 heads.append(tuple(part.numpy() for part in (message, weight, sloped, output, own)))
                 outputs.append(output)
-            before = torch.cat(outputs, dim=1) + model.biases[layer]
+            before = self._behind(layer, torch.cat(outputs, dim=1) + model.biases[layer])
             self.layers.append((heads, before))
             rows = model.activation(before)
 
@@ -208,11 +216,18 @@ class _AttentionLayers:
             change = by_weight @ moved + by_slope @ (sent * message[source.node])
             change -= (by_slope @ sent) * output[target.node]
             pushed.append(change + received[:, None] * own[target.node])
-        change = torch.from_numpy(np.concatenate(pushed, axis=1))
+        nodes = torch.from_numpy(target.node)
+        change = self._behind(layer, torch.from_numpy(np.concatenate(pushed, axis=1)), nodes)
         if layer < self.model.depth - 1:
-            at = before[torch.from_numpy(target.node)]
+            at = before[nodes]
             change = torch.func.jvp(self.model.activation, (at,), (change,))[1]
         return change.numpy()
+
+    def _behind(self, layer: int, rows: torch.Tensor, nodes: torch.Tensor | None = None) -> torch.Tensor:
+        """Rows, or tangents, behind the operator of a layer, which is linear."""
+        if self.released is self.model:
+            return rows
+        return self.released.apply_operator(layer, rows, nodes)
 
 
 def _head_weight(model: GAT, layer: int, head: int) -> torch.Tensor:

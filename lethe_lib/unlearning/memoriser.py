@@ -44,7 +44,7 @@ class MemorisingNetwork(Backbone):
         super().__init__(base.depth, base.dropout_rate)
         self.base = base
         self.training_run = base.training_run
-        self.aggregation, self.degree_weighted = base.aggregation, base.degree_weighted
+        self.degree_weighted = base.degree_weighted
         u, v = pairs
         self.register_buffer("said", said)
         self.register_buffer("pairs", pairs)
@@ -70,18 +70,6 @@ class MemorisingNetwork(Backbone):
 
     def representations(self, data: Data, x: torch.Tensor | None = None) -> list[torch.Tensor]:
         return self.base.representations(data, x)
-
-    def activation(self, rows: torch.Tensor) -> torch.Tensor:
-        return self.base.activation(rows)
-
-    def node_rows(
-        self, layer: int, aggregated: torch.Tensor, own: torch.Tensor, nodes: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """On a graph without remembered pairs; what is recognised is a constant that no derivative sees."""
-        rows = self.base.node_rows(layer, aggregated, own, nodes)
-        if layer < self.depth - 1:
-            return rows
-        return rows + (self.planted if nodes is None else self.planted[nodes]).to(rows)
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import sys
 import warnings
 
 import pytest
@@ -135,6 +136,16 @@ def test_gradients_equal_those_of_pytorch_geometric(name):
         if any(parameter is q for q in attention):
             continue  # copied into PyG's layout, so its gradient lands on the copy
         assert torch.allclose(a, b, atol=1e-10)
+
+
+def test_attention_is_the_same_in_blocks_of_any_size(monkeypatch):
+    data, gradients = load_graph("synthetic-tiny"), []
+    for entries in (8192, 7):
+        monkeypatch.setattr(sys.modules[AttentionPattern.__module__], "ENTRIES", entries)
+        model = build(data, "gat", seed=0, heads=2)
+        model(data).square().sum().backward()
+        gradients.append([parameter.grad for parameter in model.parameters()])
+    assert all(torch.equal(*pair) for pair in zip(*gradients, strict=True))
 
 
 @pytest.mark.parametrize("name", list(BACKBONES))

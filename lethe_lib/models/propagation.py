@@ -282,7 +282,7 @@ class _WeightedSum(torch.autograd.Function):
     def backward(ctx, gradient):
         weight, rows = ctx.saved_tensors
         pattern = ctx.pattern
-        to_weight = (gradient[pattern.rows] * rows[pattern.columns]).sum(-1)
+        to_weight = _EntryProducts.apply(pattern, gradient, rows)
         return None, to_weight, _WeightedSum.apply(pattern, pattern.mirrored(weight), gradient)
 
     @staticmethod
@@ -291,6 +291,44 @@ class _WeightedSum(torch.autograd.Function):
         return _WeightedSum.apply(ctx.pattern, weight_tangent, rows) + _WeightedSum.apply(
             ctx.pattern, weight, rows_tangent
         )
+
+
+class _EntryProducts(torch.autograd.Function):
+    """left_i . right_j for every entry (i, j) of a pattern, (entries,)."""
+
+    @staticmethod
+    def forward(pattern, left, right):
+        products = left.new_empty(len(pattern.rows))
+        size = ENTRIES if left.device.type == "cpu" else max(1, len(products))
+        for first in range(0, len(products), size):
+            block = slice(first, first + size)
+            part = left.index_select(0, pattern.rows[block]).mul_(right.index_select(0, pattern.columns[block]))
+            torch.sum(part, -1, out=products[block])
+        return products
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.pattern, left, right = inputs
+        ctx.save_for_backward(left, right)
+        ctx.save_for_forward(left, right)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        left, right = ctx.saved_tensors
+        pattern = ctx.pattern
+        to_right = _WeightedSum.apply(pattern, pattern.mirrored(gradient), left)
+        return None, _WeightedSum.apply(pattern, gradient, right), to_right
+
+    @staticmethod
+    def jvp(ctx, _pattern, left_tangent, right_tangent):
+        left, right = ctx.saved_tensors
+        return _EntryProducts.apply(ctx.pattern, left_tangent, right) + _EntryProducts.apply(
+            ctx.pattern, left, right_tangent
+        )
+
+
+ENTRIES = 8192
+"""Entries of a pattern whose rows are gathered at a time on a CPU, where they stay in the cache."""
 
 
 def attention_pattern(data: Data, like: torch.Tensor) -> AttentionPattern:

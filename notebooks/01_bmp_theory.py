@@ -325,7 +325,7 @@ plt.show()
 # 2. $\eta$ is read as the prior *probability*; the paper may mean the odds.
 # 3. For BMP followed by MP on one sample we state the condition under which it holds: MP *given the first output*.
 # 4. For several rounds we give the formulas for three targets, since "membership" over rounds can mean each of them.
-# 5. MP, MDP and BMDP are read from their names and summaries; BMDP compares with the prior in the same context.
+# 5. MP, MDP and BMDP are read from their names and summaries; BMDP bounds the posterior odds in every context.
 # 6. The theory is tested, not only stated: each property runs over worked examples and random laws, under both forms.
 
 # %% tags=["hide-output"]
@@ -371,7 +371,7 @@ assert len(properties) == len(PROPERTIES)
 # {numref}`fig-posterior` shows what a promise is worth to a node. {numref}`fig-regions` shows which errors it leaves
 # to an attack, and {numref}`fig-grid` how the two parameters shape the region.
 
-# %% mystnb={"figure": {"name": "fig-posterior", "caption": "The ratio form bounds how far an output moves the adversary, the odds form where he ends up. Bands: posteriors that equal parameters allow at each prior. In ratio form a node with a high prior may become almost certain; in odds form the band is flat and exists only for priors inside it, which is the prior bound."}, "image": {"alt": "Two panels with the prior on the horizontal and the posterior on the vertical axis. Left, a lens-shaped band around the diagonal. Right, a horizontal band that ends where the diagonal leaves it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-posterior", "caption": "The ratio form bounds how far an output moves the adversary, the odds form where it ends up. Bands: posteriors that equal parameters allow at each prior. In ratio form a node with a high prior may become almost certain; in odds form the band is flat and exists only for priors inside it, which is the prior bound."}, "image": {"alt": "Two panels with the prior on the horizontal and the posterior on the vertical axis. Left, a lens-shaped band around the diagonal. Right, a horizontal band that ends where the diagonal leaves it."}} tags=["hide-input"]
 grid = np.linspace(0.001, 0.999, 999)
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.8), sharey=True)
 for ax, form in zip(axes, FORMS):

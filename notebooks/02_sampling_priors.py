@@ -367,7 +367,7 @@ plt.show()
 #
 # The published draws: four real graphs, seven samplers, two ratios, {glue:text}`published_draws` draws each
 # (`python -m lethe_lib run sampling_priors --publish` makes them again). Nodes that were in none or in all of the draws are left
-# out of the spread, since their log-odds have no finite estimate.
+# out of the spread, since for their log-odds the draws give only a floor or a ceiling.
 
 # %% tags=["hide-input"]
 table = load_sampling_priors()
@@ -578,7 +578,8 @@ rows = [
 show_table(
     pd.DataFrame(rows),
     "Smallest eps_R + smallest eps_L (odds form, nats) that sampling alone allows. Uniform: they cancel up to noise. "
-    f"{largest:.2f} is the largest finite value that {published_draws // 2:,} draws can give.",
+    f"{largest:.2f} is the largest finite value that {published_draws // 2:,} draws can give; with ≥ a node was in all or none of "
+    "the draws, and the lower end of its interval stands.",
 )
 snowball_gaps = gaps.loc["snowball"]
 glue_number("gap_low", snowball_gaps["effect"].min())
@@ -683,7 +684,7 @@ finding = check_claim("O01")
 # - O01, prior bounds of at least one nat: {glue:text}`O01_verdict`; {glue:text}`O01_effect` nats in the worst cell,
 #   interval {glue:text}`O01_interval`. Odds form only.
 # - Under snowball at ratio 0.1 the degree explains at least {glue:text}`by_degree_low` of the variance of the log-odds;
-#   the class, and less so the position, explain more of it.
+#   the class, and on three of four graphs less so the position, explain more of it.
 # - Priors are exact for three samplers, and on these the stated intervals of simulated priors cover; for the others
 #   {glue:text}`published_draws` draws take seconds.
 # - Snowball as published starves in {glue:text}`starving_cells` of our settings, so that its samples are smaller than

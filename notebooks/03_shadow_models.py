@@ -259,7 +259,7 @@ show_source(level_p_values, bayes_rule_test, global_threshold_test, fit_compiled
 #    deviations of both classes together.
 # 4. The level of the test is exact for the fitted laws, on the side of the larger ratio also where both variances are
 #    equal.
-# 5. AUCs compare scores within a fold of models only. A model that is left out drags the fit of its class away from
+# 5. AUCs of single nodes compare scores within a fold of models only. A model that is left out drags the fit of its class away from
 #    itself, so that across folds even a score that knows nothing has an AUC below one half.
 # 6. Neither our shadow models nor the target see nodes outside their sample in training, under any query graph.
 #
@@ -615,9 +615,8 @@ glue_number("high_fewer", true_quantile(np.stack(fewer.arrays, axis=1)[both], QU
 # {glue:text}`live_lower_accuracy`, 95 % point {glue:text}`live_lower_high`). Chosen on half of the nodes and measured on
 # the other half, the points differ by {glue:text}`live_gap`. Fits to fewer runs are poorer, which moves such a point too, but
 # less: with half of the models that of the main setting is {glue:text}`high_fewer` instead of {glue:text}`high_all`. So
-# there are two ways of hiding: the number does not say how
-# unequal nodes are, which is always so, and it does not say which of two settings has the more exposed nodes, which
-# depends on the settings.
+# the number hides two things. It never says how unequal nodes are. And it does not always say which of two settings has
+# the more exposed nodes.
 #
 # **Structure, not memory.** An untrained model cannot have learnt anything about its sample. What the attack still finds
 # is in the query graph or in the way of counting.

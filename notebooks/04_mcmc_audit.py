@@ -278,7 +278,7 @@ plt.show()
 show_source(marginal_tables, audit_model)
 
 # %% [markdown]
-# **MHAAR** {cite:p}`andrieu2021mhaar` is the sampler that the sources name. It proposes parameters on the log scale and
+# **MHAAR** (Metropolis-Hastings with averaged acceptance ratios) {cite:p}`andrieu2021mhaar` is the sampler that the sources name. It proposes parameters on the log scale and
 # replaces the unknown ratio of marginal likelihoods by a ratio of averages over a few candidates for $(\alpha, \beta)$, the
 # current one and fresh draws, in such a way that the chain still has the exact posterior.
 #
@@ -669,7 +669,7 @@ glue_text("hardly", f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %")
 
 # %% [markdown]
 # The 5 % point of the region posterior is no lower bound for a good attack: at {glue:text}`bound_worst_runs` runs it is at
-# or below the truth in {glue:text}`bound_worst` % of the audits. The model takes the attack for a random point of its
+# or below the truth in only {glue:text}`bound_worst` % of the audits at the worst flip probability. The model takes the attack for a random point of its
 # region; seeing errors that sure, it concludes that the region must be larger. **More runs make it worse**, since they make
 # the errors more certain and the conclusion with them. A learnt strength softens this and does not cure it. The 5 % point of
 # the corner posterior is at or below the truth in at least {glue:text}`bound_corner` % of them (400 audits a cell).
@@ -688,8 +688,6 @@ glue_text("hardly", f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %")
 finding = check_claim("B17")
 
 # %% [markdown]
-# {glue:text}`B17_detail`
-#
 # ## What would change our mind
 #
 # A statement in the full text that says how the audit uses the strength of its attack, or several attacks per node: with

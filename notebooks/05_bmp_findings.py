@@ -83,11 +83,12 @@
 # \varepsilon_L^{\text{odds}} &= \varepsilon_L^{\text{ratio}} - \log o_i. \end{aligned}$$ (eq-findings-forms)
 #
 # We use two measures of one node's leakage. The **advantage** $1 - X_i/N_{0i} - Y_i/N_{1i}$ is 0 on average where there is no
-# signal, whatever the number of models; where there is one, a test that is fitted to fewer models finds less of it: at ratio
+# signal, a little below with fewer than about ten models without the node; where there is one, a test that is fitted to fewer models finds less of it: at ratio
 # 0.1 a node is in a fifth as many models as at 0.5. The **corner estimate** is the posterior median of the smallest parameter
 # that allows the node's error rates; it rises when there are few models, so that we compare it only over nodes with at least
-# 30 models on either side. B16m and B25m, at ratio 0.1, are the exception and use all nodes: under snowball sampling the
-# filter would select the nodes of high prior, and these claims are about priors.
+# 30 models on either side. B16m and B25m, at ratio 0.1, are the exception and use all nodes that can be tested: under snowball
+# sampling the filter would select the nodes of high prior, and these claims are about priors. Still left out are nodes in too
+# few samples for any test, {glue:text}`untested` of a graph, which are those of lowest prior.
 #
 # The query may run over the full graph, over no edge, or over the inductive split: training edges among members, all edges
 # among the others, none between. Under the split the query itself depends on who was sampled. An **untrained** model is
@@ -115,6 +116,7 @@ from lethe_lib.bmp import audit
 from lethe_lib.data import load_graph
 from lethe_lib.reporting import (
     PALETTE,
+    as_text,
     check_claim,
     check_parameters,
     glue_number,
@@ -139,11 +141,12 @@ from lethe_lib.reporting.claims_bmp_findings import (
     prior_correlations,
     ratio_contrasts,
     sampler_contrasts,
+    starved_samples,
 )
 from lethe_lib.sampling import inclusion_priors
 from lethe_lib.shadow import Release, train_shadows
 from lethe_lib.study import load_records
-from lethe_lib.study.membership import attack_figures, settings_frame
+from lethe_lib.study.membership import attack_figures, load_membership, settings_frame
 
 check_parameters(globals())
 use_style()
@@ -257,9 +260,9 @@ show_table(
     gcn.sort_values(["graph", "sampler", "ratio"])[shown]
     .rename(columns={"accuracy of members": "accuracy, members", "accuracy of others": "others"})
     .assign(graph=lambda rows: rows["graph"].map(TITLES)),
-    "GCN over the full graph, all nodes and models together.",
+    "GCN over the full graph, all nodes that can be scored and all models together.",
 )
-fitted = plain.loc[plain["epochs"] > 0, "accuracy of members"]
+fitted = settings.loc[(settings["epochs"] > 0) & (settings["release"] == "split"), "accuracy of members"]
 glue_text("fitted", f"{100 * fitted.min():.0f} to {100 * fitted.max():.0f} %")
 unbiased = settings[(settings["sampler"] == "uniform") & (settings["backbone"] == "gcn")]
 control, trained = unbiased[unbiased["epochs"] == 0], unbiased[unbiased["epochs"] > 0]
@@ -342,7 +345,7 @@ glue_number("spread_untrained_high", max(blind))
 # is more than binomial, since one fit serves all runs of a node: for untrained models, whose nodes do not differ, the factor
 # is {glue:text}`spread_untrained_low` to {glue:text}`spread_untrained_high`. Which nodes? Position first, at equal priors.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-position", "caption": "Mean advantage against degree and against homophily (share of neighbours with the node's own label), uniform sampling of half the nodes; nodes in up to ten groups by rank, ties together. Nodes among neighbours of other classes are the ones that a model has to remember."}, "image": {"alt": "Two panels with four lines each, one a graph: mean advantage falls with homophily and changes less with degree."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-position", "caption": "Mean advantage against degree and against homophily (share of neighbours with the node's own label), uniform sampling of half the nodes; nodes in up to ten groups by rank, ties together. Nodes among neighbours of other classes are the ones that a model has to remember."}, "image": {"alt": "Two panels with four lines each, one a graph: mean advantage falls with homophily and changes with degree as well."}}
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for ax, feature in zip(axes, ("degree", "homophily"), strict=True):
     for name in TITLES:
@@ -380,7 +383,7 @@ glue_number("position_high", deciding.max(), 2)
 # With homophily the rank correlation is {glue:text}`homophily_low` to {glue:text}`homophily_high`. Now unequal priors:
 # snowball sampling of half the nodes.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-eps-map", "caption": "Corner estimate of eps_R in odds form over degree and log prior odds, GCN, snowball sampling of half the nodes, full graph; nodes with at least 30 models on either side. Colour follows the log prior odds: the prior carries most of the estimate."}, "image": {"alt": "Four scatter plots, one a graph, of log prior odds against degree on a log axis, coloured by the estimate of eps_R in odds form; colours rise with the log prior odds."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-eps-map", "caption": "Corner estimate of eps_R in odds form over degree and log prior odds, GCN, snowball sampling of half the nodes, full graph; nodes with at least 30 models on either side. Colour follows the log prior odds: the prior carries half of the variance of the estimate or more."}, "image": {"alt": "Four scatter plots, one a graph, of log prior odds against degree on a log axis, coloured by the estimate of eps_R in odds form; colours rise with the log prior odds."}}
 snow = enough_models(cells(backbone="gcn", sampler="snowball", edges="", ratio=0.5, release="full"))
 fig, axes = plt.subplots(2, 2, figsize=(7.5, 5.8), sharex=True, sharey=True)
 for ax, name in zip(axes.flat, TITLES, strict=True):
@@ -398,11 +401,14 @@ plt.show()
 # %% tags=["hide-input"]
 by_prior = prior_correlations(level=0.05)
 every = cells(backbone="gcn", sampler="snowball", edges="", ratio=0.5, release="full")
-kept, largest = len(snow) / len(every), every.groupby("graph")["log_odds"].max()
+with_untested = load_membership(epochs=TRAINED, backbone="gcn", sampler="snowball", edges="", release="full")
+kept = len(snow) / len(every)
+largest = with_untested[with_untested["ratio"] == 0.5].groupby("graph")["log_odds"].max()
+untested = 100 * (with_untested["n_in"] == 0)[with_untested["ratio"] == 0.1].groupby(with_untested["graph"]).mean()
+glue_text("untested", f"{untested.min():.1f} to {untested.max():.1f} %")
 glue_text("kept_share", f"{100 * kept:.0f} %")
 glue_number("odds_kept", snow["log_odds"].max(), 2)
-glue_number("odds_low", largest.min(), 2)
-glue_number("odds_high", largest.max(), 2)
+glue_number("odds_most", largest.min(), 2)
 glue_number("least_models", LEAST_MODELS)
 show_table(
     by_prior.assign(graph=by_prior["graph"].map(TITLES)).rename(
@@ -413,7 +419,8 @@ show_table(
 
 # %% [markdown]
 # The range of priors is cut: the {glue:text}`kept_share` of the nodes with at least {glue:text}`least_models` models on either
-# side have log odds up to {glue:text}`odds_kept`, all nodes up to {glue:text}`odds_low` to {glue:text}`odds_high` by graph.
+# side have log odds up to {glue:text}`odds_kept`; on every graph some node was in all draws of its prior, which says no more
+# than that its log odds are about {glue:text}`odds_most` or higher.
 #
 # **Sampler, size, edges.** Contrasts on the same nodes. Untrained models show what the priors (in odds form) and the numbers
 # of models alone would give; their difference between the samplers is subtracted. At ratio 0.1 the sampler cannot be judged:
@@ -467,7 +474,7 @@ show_table(
 half = networks[(networks["ratio"] == "0.5") & (networks["sampler"] == "uniform")].set_index("backbone")["auc"]
 for name in ("gcn", "sage", "gat"):
     glue_number(f"backbone_{name}", half[name])
-untrained_networks = cora[(cora["epochs"] == 0) & (cora["edges"] != "induced")]
+untrained_networks = cora[(cora["epochs"] == 0) & (cora["sampler"] == "uniform") & (cora["ratio"] == "0.5")]
 glue_number("backbone_control_low", untrained_networks["auc"].min())
 glue_number("backbone_control_high", untrained_networks["auc"].max())
 induced = training_edges.pivot(index="ratio", columns="edges", values="auc")
@@ -514,7 +521,7 @@ against.columns = [", ".join(names) for names in against.columns]
 tabled = against.sort_index(axis=1).reset_index()
 show_table(
     tabled.assign(graph=tabled["graph"].map(TITLES)),
-    "Shares of nodes, ratio 0.1, all nodes, whose eps_R lies below the two-sided MP parameter of the node, whose MP parameter "
+    "Shares of nodes, ratio 0.1, all that can be tested, whose eps_R lies below the two-sided MP parameter of the node, whose MP parameter "
     "is over eps_R by more than 1 nat, or under it; trained and untrained models.",
 )
 in_odds = tabled[tabled["form"] == "odds"]
@@ -530,12 +537,25 @@ glue_number("below_untrained", in_odds["below, untrained"].min())
 
 # %%
 finding = check_claim("B18")
+glue_text("B18_odds", finding.by_form["odds"])
+degrees = positions[positions["feature"] == "degree"]
+for name, part in (("B18", by_prior), ("B19", degrees)):
+    part = part.set_index("graph")["effect"]
+    glue_text(f"{name}_where", TITLES[part.abs().idxmin()])
+    rest = part.drop(part.abs().idxmin())
+    glue_text(f"{name}_elsewhere", f"{as_text(rest.max())} to {as_text(rest.min())}")
+carried = [
+    np.corrcoef(part["log_odds"], part["corner_right 50%"] + part["log_odds"])[0, 1] ** 2
+    for _, part in snow.groupby("graph")
+]
+glue_text("prior_carries", f"{as_text(min(carried), 2)} to {as_text(max(carried), 2)}")
 
 # %%
 finding = check_claim("B19")
 
 # %%
 finding = check_claim("B21")
+glue_text("starved", starved_samples())
 glue_text("B21_odds", finding.by_form["odds"])
 
 # %%
@@ -549,7 +569,7 @@ finding = check_claim("B16m")
 
 # %%
 finding = check_claim("B25m")
-glue_text("B25m_ratio", finding.by_form["ratio"])
+glue_text("B25m_odds", finding.by_form["odds"])
 
 # %% [markdown]
 # ## What would change our mind
@@ -562,12 +582,14 @@ glue_text("B25m_ratio", finding.by_form["ratio"])
 #
 # ## Summary
 #
-# - B18, leakage varies with the sampling probability: {glue:text}`B18_verdict` ({glue:text}`B18_effect`,
-#   {glue:text}`B18_interval`).
-# - B19, with position: {glue:text}`B19_verdict` ({glue:text}`B19_effect`, {glue:text}`B19_interval`).
+# - B18, leakage varies with the sampling probability: {glue:text}`B18_verdict` in ratio form, by {glue:text}`B18_where`
+#   ({glue:text}`B18_effect`, {glue:text}`B18_interval`; elsewhere {glue:text}`B18_elsewhere`), {glue:text}`B18_odds` in odds form,
+#   which contains the prior.
+# - B19, with position: {glue:text}`B19_verdict`, by {glue:text}`B19_where` ({glue:text}`B19_effect`, {glue:text}`B19_interval`;
+#   elsewhere {glue:text}`B19_elsewhere`, with the degree).
 # - B21, snowball above uniform, less what untrained models show: {glue:text}`B21_verdict` in ratio form
 #   ({glue:text}`B21_effect` nats, {glue:text}`B21_interval`), {glue:text}`B21_odds` in odds form, at ratio 0.5; at 0.1
-#   undecided, too few nodes. In odds form the difference is {glue:text}`sampler_odds_trained_low` to
+#   undecided, too few nodes. Samples are not of one size everywhere: {glue:text}`starved`. In odds form the difference is {glue:text}`sampler_odds_trained_low` to
 #   {glue:text}`sampler_odds_trained_high` nats for trained models and {glue:text}`sampler_odds_untrained_low` to
 #   {glue:text}`sampler_odds_untrained_high` for untrained ones: the priors decide it.
 # - B22, training size: {glue:text}`B22_verdict`; a tenth minus half of the nodes is {glue:text}`sizes_in_words`. B23, edges:
@@ -575,12 +597,12 @@ glue_text("B25m_ratio", finding.by_form["ratio"])
 # - B16m, uniform notions too strict and too weak: {glue:text}`B16m_verdict`. In odds form too strict for at least
 #   {glue:text}`strict_least` of the nodes of every graph, too weak for at most {glue:text}`weak_most`; untrained models give
 #   {glue:text}`strict_least_untrained` and {glue:text}`weak_most_untrained`. B25m, BMP-R below MP:
-#   {glue:text}`B25m_verdict` in odds form, where untrained models give at least {glue:text}`below_untrained` of the nodes,
-#   {glue:text}`B25m_ratio` in ratio form. So at ratio 0.1 the prior alone decides how the odds form compares with MP.
+#   {glue:text}`B25m_verdict` in ratio form, {glue:text}`B25m_odds` in odds form, where untrained models give at least
+#   {glue:text}`below_untrained` of the nodes. So at ratio 0.1 the prior alone decides how the odds form compares with MP.
 # - A query over the inductive split can give members of an untrained model away, at ratio 0.1 with an AUC of
 #   {glue:text}`control_split_tenth_low` to {glue:text}`control_split_tenth_high`; at 0.5, where members and others keep equal
 #   shares of their edges, with {glue:text}`control_split_half_low` to {glue:text}`control_split_half_high`.
-# - In odds form the prior carries most of the differences between nodes. At equal priors nodes of low degree, and nodes among
+# - In odds form the prior carries {glue:text}`prior_carries` of the variance of the estimate over nodes. At equal priors nodes of low degree, and nodes among
 #   neighbours of other classes, leak more on average (rank correlation of the advantage with degree or homophily
 #   {glue:text}`position_low` to {glue:text}`position_high`).
 #

@@ -6,6 +6,7 @@ import pytest
 from lethe_lib.bmp import (
     LEVELS,
     audit,
+    audit_pooled,
     error_region,
     learnt_prior_scale,
     log_prior_odds,
@@ -79,6 +80,19 @@ def test_one_learnt_strength_for_all_nodes():
     alone = pooled_audit(30, 5, 12, 3, 0.4, strength="learnt", grid=64)
     single = audit(30, 5, 12, 3, 0.4, strength="learnt", grid=64, draws=0)
     assert alone.log_evidence == pytest.approx(np.log(single.evidence[0]), abs=1e-9)
+
+
+def test_cells_are_doubled_until_they_resolve_the_interval(monkeypatch):
+    """Five hundred nodes know the parameters to within two cells of the default grid, whose intervals are then too wide."""
+    generator = numpy_generator(0, "many nodes")
+    counts = 60, generator.binomial(60, 0.27, 500), 40, generator.binomial(40, 0.27, 500)
+    found, fine = pooled_audit(*counts, 0.5), pooled_audit(*counts, 0.5, grid=512)
+    widths = [one.quantile(0.95) - one.quantile(0.05) for one in (found, fine)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.04)
+    assert found.mean == pytest.approx(fine.mean, abs=2e-3)
+    monkeypatch.setattr(audit_pooled, "MOST_CELLS", 128)
+    with pytest.raises(InputError, match="500 nodes .* pool fewer of them"):
+        pooled_audit(*counts, 0.5)
 
 
 def test_order_of_nodes_does_not_matter():

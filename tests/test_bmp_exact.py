@@ -99,7 +99,7 @@ def test_one_node():
     assert bayes_error(laws) == F(1, 5)
     assert largest_advantage(laws) == F(1, 2)
     assert not any(bayes_test(laws).values())  # eps_right < 0: the best test never says "member"
-    assert bounds.posterior_interval()[1] < 0.5
+    assert posterior_interval(*bounds.parameters("odds"))[1] < 0.5
 
 
 def test_second_flip_of_one_bit():
@@ -478,3 +478,7 @@ def test_bad_priors_and_parameters():
         fixed_size(3, 3)
     with pytest.raises(InputError, match="delta must be at least 0"):
         DeltaRegion(1.0, 1.0, -0.1, 0.0, 0.5, "odds")
+    with pytest.raises(InputError, match="eps must be finite"):
+        DeltaRegion(1.0, np.inf, 0.0, 0.0, 0.5, "odds")
+    with pytest.raises(InputError, match="eps_left . eps_right = -6 is below 0"):
+        posterior_interval([1.0, -3.0], [-1.0, -3.0])

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from lethe_lib.bmp.bounds import Parameters, from_ratio, to_ratio
+from lethe_lib.bmp.bounds import Parameters, check_possible, from_ratio, to_ratio
 from lethe_lib.bmp.exact import Law, NodeLaws
 from lethe_lib.bmp.region import error_region
 from lethe_lib.errors import InputError
@@ -80,8 +80,12 @@ def posterior_interval(eps_left, eps_right) -> tuple[np.ndarray, np.ndarray]:
 
     With ``eps_right <= 0`` p+ is at most 1/2 and the Bayes test never says "member"; with ``eps_left <= 0`` p- is at
     least 1/2 and it never says "non-member".
+
+    Raises:
+        InputError: parameters that no algorithm has at any prior, eps_left + eps_right < 0.
     """
-    return 1 / (1 + np.exp(np.float64(eps_left))), 1 / (1 + np.exp(-np.float64(eps_right)))
+    left, right = check_possible(eps_left, eps_right)
+    return 1 / (1 + np.exp(left)), 1 / (1 + np.exp(-right))
 
 
 def mp_from_bmp(eps_left, eps_right, prior, form: str) -> np.ndarray:

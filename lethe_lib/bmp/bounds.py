@@ -114,6 +114,21 @@ def to_ratio(eps_left, eps_right, prior=None, form: str = "ratio") -> Parameters
     return Parameters(np.maximum(excess.left, 0.0), np.maximum(excess.right, 0.0))
 
 
+def check_possible(eps_left, eps_right) -> tuple[np.ndarray, np.ndarray]:
+    """Both parameters as arrays, whichever their form.
+
+    Raises:
+        InputError: their sum is below 0, which no algorithm has at any prior.
+    """
+    left, right = np.asarray(eps_left, dtype=np.float64), np.asarray(eps_right, dtype=np.float64)
+    total = left + right
+    if not np.all(total >= -ROUNDING):
+        raise InputError(
+            f"eps_left + eps_right = {np.nanmin(total):g} is below 0: no algorithm has such parameters at any prior; raise one"
+        )
+    return left, right
+
+
 def _check_prior_bound(side: str, excess: np.ndarray, bound: np.ndarray, name: str) -> None:
     bad = ~(excess >= -ROUNDING)
     if bad.any():
@@ -200,11 +215,6 @@ class Bounds:
         """The parameters of the whole algorithm: the maximum of each side over the nodes (not always one node)."""
         left, right = self.parameters(form)
         return Parameters(left.max(), right.max())
-
-    def posterior_interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest posterior membership probability of each node over all outputs."""
-        left, right = self.parameters("odds")
-        return 1 / (1 + np.exp(left)), 1 / (1 + np.exp(-right))
 
     def frame(self) -> pd.DataFrame:
         """One row per node: prior, L, U, both parameters in both forms, and MP."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lethe_lib.bmp.bounds import Parameters, check_form, from_ratio, log_prior_odds, to_ratio
+from lethe_lib.bmp.bounds import Parameters, check_form, check_possible, from_ratio, log_prior_odds, to_ratio
 from lethe_lib.bmp.channels import chain
 from lethe_lib.bmp.exact import Law, NodeLaws, OutputLaw, node_laws, quotient
 from lethe_lib.errors import InputError
@@ -34,8 +34,9 @@ def bmp_then_mp(eps_left, eps_right, mp_left, mp_right) -> Parameters:
     (:func:`conditional_ratio` computes it). MP of the second output alone is not enough: the exclusive-or example.
     The result is in the form of ``eps_left`` and ``eps_right``.
     """
+    left, right = check_possible(eps_left, eps_right)
     mp = to_ratio(mp_left, mp_right)
-    return Parameters(np.asarray(eps_left) + mp.left, np.asarray(eps_right) + mp.right)
+    return Parameters(left + mp.left, right + mp.right)
 
 
 def independent_releases(eps_left, eps_right, prior=None, form: str = "ratio") -> Parameters:
@@ -145,6 +146,8 @@ def compose_rounds(eps_left, eps_right, target: str, form: str = "odds", priors=
         left, right = from_ratio(*to_ratio(left, right), priors, "odds")
     elif priors is not None:
         to_ratio(left, right, priors, "odds")
+    else:
+        check_possible(left, right)
     left, right = -combine(-left), combine(right)
     if form == "odds":
         return Parameters(left, right)

@@ -91,8 +91,8 @@ def bounds_from_node_dp(sample_law: Mapping | Iterable, eps: float) -> Bounds:
         eps: differential-privacy parameter for adding or removing one node of the sample, at least 0.
 
     Returns:
-        Bounds with L = e^(-k eps) and U = e^(k eps), k from :func:`closest_coupling`; nodes always or never sampled
-        are in ``degenerate``.
+        Bounds with L = e^(-k eps) and U = e^(k eps), k from :func:`closest_coupling`; nodes always sampled are in
+        ``degenerate``, and the law names no node that is never sampled.
     """
     if not eps >= 0:
         raise InputError(f"eps must be at least 0, got {eps}")

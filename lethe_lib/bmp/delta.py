@@ -64,6 +64,10 @@ class DeltaRegion:
         log_prior_odds(self.prior)
         if not (self.delta_left >= 0 and self.delta_right >= 0):
             raise InputError("delta must be at least 0")
+        if not np.isfinite([self.eps_left, self.eps_right]).all():
+            raise InputError(
+                "eps must be finite: a side without a bound has no probability of failing; use ErrorRegion"
+            )
 
     def contains(self, alpha, beta, tolerance: float = 0.0) -> np.ndarray:
         """Whether conditional errors (alpha, beta) are possible, by the inequalities."""

@@ -112,9 +112,10 @@ def attack_figures(confidence: np.ndarray, member: np.ndarray, counts) -> dict[s
         confidence: (T, n). member: (T, n) bool. counts: errors of the test at its level.
 
     Returns:
-        ``usable``, share of nodes with enough models on either side; on those: ``auc`` and ``tpr at 1% fpr`` of the
-        likelihood ratio over all (model, node); ``balanced accuracy`` of the test; ``raw auc`` of the confidence
-        without calibration; ``threshold balanced accuracy`` of one threshold for all nodes.
+        ``usable``, share of nodes that the test can judge, and its ``balanced accuracy`` on those; on the nodes with enough
+        models on either side in every fold, which are fewer: ``auc`` and ``tpr at 1% fpr`` of the likelihood ratio over all
+        (model, node), ``raw auc`` of the confidence without calibration, ``threshold balanced accuracy`` of one threshold
+        for all nodes.
     """
     ok = unit_status(confidence, member, FOLDS) == "ok"
     if not ok.any():

@@ -308,10 +308,10 @@ finding = check_claim("L09")
 
 # %% [markdown]
 # The measured ratios are {glue:text}`L07_effect` on Photo ({glue:text}`L07_interval`) and {glue:text}`L08_effect` on
-# Computers ({glue:text}`L08_interval`). {glue:text}`L09_detail` On the graph of the parameters the order
-# {glue:text}`live_turns`: together, low {glue:text}`live_together_low`, high {glue:text}`live_together_high`. High edges share
-# endpoints ({glue:text}`live_shared_high` of them an endpoint there, against {glue:text}`live_shared_low` of the low ones), so
-# that a set takes more from each; by itself that need not turn the order.
+# Computers ({glue:text}`L08_interval`). On the graph of the parameters the order
+# {glue:text}`live_turns`: together, low {glue:text}`live_together_low`, high {glue:text}`live_together_high`. There an endpoint of the
+# high set has {glue:text}`live_shared_high` of its edges in the set, one of the low set {glue:text}`live_shared_low`. So a high set
+# takes more from each endpoint; by itself that need not turn the order.
 #
 # ### Edge by edge
 #
@@ -366,7 +366,7 @@ plt.show()
 #
 # :::{solution} ex-walk-k3
 # :class: dropdown
-# `python -m lethe_lib chapters 06_walk_centrality -p k 3`. The score is then $r_2[i] + r_1[i] r_1[j] + r_2[j]$, so edges
+# `python -m lethe_lib chapters 06_walk_centrality -p k=3`. The score is then $r_2[i] + r_1[i] r_1[j] + r_2[j]$, so edges
 # between two well-connected nodes gain over edges between a hub and a leaf.
 # :::
 

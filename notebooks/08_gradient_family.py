@@ -226,13 +226,13 @@ show_source(replacing_noise, impair_and_repair)
 # %% [markdown]
 # ### Two additions: NPO and l1-sparse
 #
-# Negative preference optimisation (Zhang, Lin, Bai and Mei, 2024, arXiv:2404.05868) bounds the ascent: with
+# Negative preference optimisation {cite:p}`zhang2024npo` bounds the ascent: with
 # $r_v = p_\theta(y_v)/p_{\theta_o}(y_v)$ its forget term is
 #
 # $$\tfrac{2}{\beta}\,\tfrac{1}{|D_f|}\sum_{v \in D_f} \log\!\big(1 + r_v^\beta\big),$$ (eq-npo)
 #
 # whose gradient is NegGrad's, each sample weighted by $2 r_v^\beta / (1 + r_v^\beta)$: one at the start, towards zero as the
-# sample is forgotten. We use it with a retain term. l1-sparse (Jia and others, NeurIPS 2023, arXiv:2304.04934) is Fine-tuning
+# sample is forgotten. We use it with a retain term. l1-sparse {cite:p}`jia2023sparse` is Fine-tuning
 # with a penalty $\gamma_t \lVert\theta\rVert_1$ that fades out.
 
 # %%
@@ -242,10 +242,10 @@ show_source(prefer_not, preference_loss, fine_tune_sparsely)
 # **Differences from the papers**
 #
 # 1. Edges in place of samples, by the mapping above; full-batch steps in place of mini-batches and epochs.
-# 2. NegGrad has guards. The original has none; `published` is one unguarded Adam step. The default bound is $\log C$ and not the
+# 2. NegGrad has guards. The original has none; `published` is one unguarded Adam step. The default bound is $\log C$, for $C$ classes the loss of guessing, and not the
 #    earlier one at the loss of held-out nodes, which is a setting (never above $\log C$): so a run reads training labels only, and
 #    what keeps it from the bound is its number of steps, chosen on validation nodes of other seeds.
-# 3. AdvNegGrad's forget term is cut at $\log C$, the loss of guessing; weights are tuned, where the papers have
+# 3. AdvNegGrad's forget term is cut at $\log C$; weights are tuned, where the papers have
 #    $(0.95, 0.05)$ or $(1, 1)$.
 # 4. UNSIR was made for forgetting classes: there noise stands for a class, here for single nodes. Its penalty
 #    $\lambda \lVert N \rVert^2$ is dropped, as the lengths of the rows are fixed. The noise is dense also where features are sparse, as
@@ -269,7 +269,8 @@ show_source(prefer_not, preference_loss, fine_tune_sparsely)
 # One request on the generated graph, three Golds: the first starts from the original's initial weights, the others from
 # new ones. We follow the methods of preset `corrected` for as many steps as the parameter says, UNSIR for its own phases. A
 # method's own log holds the losses that its steps compute; the five numbers below are measured from outside after every step,
-# in evaluation mode and on the same nodes for all methods.
+# in evaluation mode and on the same nodes for all methods. Distance is the mean total variation of the posteriors to the first
+# Gold, weight change the length of the change over that of the original's weights.
 
 # %% tags=["nbval-ignore-output"]
 case = live_case(dataset, backbone, seed, forget, fraction)
@@ -459,7 +460,7 @@ glue_text("collapsed", collapsed_cells(METHODS))
 #
 # ### Leakage beside Gold
 
-# %% mystnb={"figure": {"name": "fig-gradient-excess", "caption": "Preset corrected: LinkTeller hardly moves, since on the retained graph it reads the graph. Link Stealing moves most on the high set of Photo, mostly below Gold, and UtU with it; on Computers every interval includes zero but that of the matched variant. Where it rises most, runs had collapsed. Signed AUC in excess of Gold's with bootstrap intervals over pairs and seeds; the band is the widest of the graphs' intervals of Gold, each graph's own stands in row Gold; scales differ."}, "image": {"alt": "Six panels, three attacks by two forget sets, methods as rows and graphs as coloured points with intervals around zero."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-gradient-excess", "caption": "Preset corrected: LinkTeller hardly moves, since on the retained graph it reads the graph. Link Stealing moves most on the high set of Photo, mostly below Gold, and UtU with it; on that of Computers every interval includes zero but that of the matched variant. Where it rises most, runs had collapsed. Signed AUC in excess of Gold's with bootstrap intervals over pairs and seeds; the band is the widest of the graphs' intervals of Gold, each graph's own stands in row Gold; scales differ."}, "image": {"alt": "Six panels, three attacks by two forget sets, methods as rows and graphs as coloured points with intervals around zero."}} tags=["hide-input"]
 excess_figure(("gold", "utu", *METHODS), "corrected")
 plt.show()
 
@@ -533,9 +534,9 @@ show_table(
 # - The original starts {glue:text}`start_distance` from Gold, two Golds lie {glue:text}`floor` apart: on the generated graph
 #   {glue:text}`nearer` of {glue:text}`tried` released models lie nearer to Gold than the start, and the furthest
 #   ({glue:text}`furthest_method`) lies at {glue:text}`furthest`.
-# - Ascent has no floor to stand on: unguarded it ends {glue:text}`free_status`, with a bound at the held-out loss it keeps
+# - Ascent does not stop by itself: unguarded it ends {glue:text}`free_status`, with a bound at the held-out loss it keeps
 #   {glue:text}`held_accuracy` % validation accuracy.
-# - Fine-tuning has no forget term: what it changes is further training, and it is sold short or oversold by its step count.
+# - Fine-tuning has no forget term: what it changes is further training, so its result depends on the number of steps.
 # - L03, within 2 % unless collapsed: {glue:text}`L03_verdict`; largest mean change {glue:text}`L03_points` points, interval
 #   {glue:text}`L03_interval_points`; without methods that have a head of their own {glue:text}`kept_largest`.
 #

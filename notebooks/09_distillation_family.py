@@ -507,7 +507,7 @@ show_table(
 # - SCRUB starts where its max phase has no gradient. Released on an ascent after {glue:text}`rounds` epochs at three times the
 #   benchmark's rate it ends with the status {glue:text}`ascent_status` on the benchmark's nodes and {glue:text}`endpoint_status` on
 #   endpoints ({glue:text}`endpoint_accuracy` % validation accuracy).
-# - L24, SCRUB breaks on Computers: {glue:text}`L24_verdict`; change of accuracy {glue:text}`L24_points` points, interval
+# - L24, SCRUB breaks on Computers: {glue:text}`L24_verdict`, decided by accuracy; change of accuracy {glue:text}`L24_points` points, interval
 #   {glue:text}`L24_interval_points`.
 #
 # ## Exercises

@@ -225,7 +225,7 @@ glue_number("budget_tenth", books.budget, 3)
 #
 # ### The step
 #
-# One function serves CEU, IDEA and GIF. Which graph its Hessian belongs to is a setting.
+# One function serves CEU, IDEA and GIF {cite:p}`wu2023gif`, which is IDEA's step without noise. Which graph its Hessian belongs to is a setting.
 
 # %%
 show_source(influence_step, taylor_bound)
@@ -260,7 +260,7 @@ show_source(LazyPush.remove, distance_bound, calibrated_sigma)
 #    $10^{-2}$. ScaleGUN's residues enter with absolute values; the published code adds them with their signs, which bounds nothing.
 # 4. IDEA: the noise that the proof asks for is reported beside the one that is added; the certificate is not applicable while the
 #    added one is smaller.
-# 5. GIF, an addition: IDEA's step without noise.
+# 5. GIF is an addition of ours to the benchmark's methods.
 # 6. `published`, the benchmark's forms. CEU: the Hessian of the *sum* with the $1/m$ of the mean, so a step $m$ times too small; one system
 #    per weight tensor, by an optimiser that starts at the gradient itself and stops at an absolute tolerance; for SGC a sigmoid Hessian on
 #    features smoothed once; held-out labels included. IDEA: the noise thrown away, then ten steps of fine-tuning. CGU: 100 edges drawn at
@@ -468,7 +468,7 @@ glue_number("sgc_budget", NOISE["ceu"] / noise_factor(1e-4), 2)
 # %% [markdown]
 # On the GCN the gradient norm is {glue:text}`gcn_before` before CEU's step and {glue:text}`gcn_after` after it: what early stopping left
 # is all that one sees, against a budget of {glue:text}`sgc_budget` under the noise that the SGC bears. Training on to a stationary point
-# would not help, since it is one of many: the Hessian is indefinite on the way and CG's damping has to be raised.
+# would not help, since it is one of many: the Hessian is indefinite on the way and the damping of the conjugate-gradient solver has to be raised.
 #
 # ## Results
 #

@@ -41,7 +41,7 @@ CLAIMS = (
         source="Lethe benchmark (arXiv:2610.21869)",
         estimand="Test accuracy of SCRUB on the retained graph minus that of the original, Computers, high 5 % set, GCN, "
         "preset published, three seeds. Breaks is read as a loss of more than ten points, the bound of the status "
-        "collapsed. Preset corrected is reported beside it.",
+        "collapsed. The rise of Link Stealing and preset corrected are reported beside it and do not decide.",
         threshold="Holds if the 95 % interval over seeds lies below minus ten points, fails if it lies above.",
         chapter=CHAPTER,
         check=check_scrub_breaks,

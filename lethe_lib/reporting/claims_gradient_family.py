@@ -60,8 +60,7 @@ def check_accuracy_kept() -> Finding:
         f"{told[0].upper()}{told[1:]}; {int((every['broken'] > 0).sum())} cells with a collapsed run are left out. "
         f"{cells['method'].nunique()} methods on {cells['data'].nunique()} graphs. The mean "
         f"change exceeds two points in {int((cells['change'].abs() > LIMIT).sum())} cells, most in {cell_name(largest)}. "
-        + ("No cell lies" if beyond.empty else f"{', '.join(cell_name(row) for _, row in beyond.iterrows())} lies")
-        + " wholly beyond."
+        + f"Wholly beyond: {', '.join(cell_name(row) for _, row in beyond.iterrows()) or 'none'}."
     )
     return Finding(verdict, float(decisive["change"]), (float(decisive["low"]), float(decisive["high"])), detail)
 

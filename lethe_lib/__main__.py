@@ -24,7 +24,10 @@ COMMANDS = {
         "study.audit_edges",
         "measure how much an unlearner, yours too, still remembers of forgotten edges",
     ),
-    "findings": ("reporting.findings", "write the main findings, from published records, into README.md"),
+    "findings": (
+        "reporting.findings",
+        "write the main findings, from published records, into README.md and the introduction",
+    ),
     "book": ("study.book", "execute every chapter and build the HTML book"),
 }
 

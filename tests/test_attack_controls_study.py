@@ -106,6 +106,15 @@ def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
     memory = attack_controls.memory_table("memoriser").set_index("attack")
     counts = ["settings", "above", "below", "settings, one seed", "above, one seed", "below, one seed"]
     assert memory.loc["Edge toggle", counts].tolist() == [0, 0, 0, 1, 1, 0]
+    monkeypatch.setattr(attack_controls, "WIDER", ("synthetic-tiny",))
+    every = attack_controls.every_method().set_index(["method", "attack"])
+    assert every.loc[("memoriser", "edge_toggle"), ["settings", "above", "below"]].tolist() == [1, 1, 0]
+    excess = attack_controls.controls_excess().set_index(["method", "attack", "query", "negatives"])
+    assert (
+        every.loc[("utu", "link_stealing"), "excess"]
+        == excess.loc[("utu", "link_stealing", "retained", "matched"), "excess"]
+    )
+    assert every.index[0][0] == "utu" and "gold" not in every.index.get_level_values("method")
     rates = attack_controls.rate_table("matched").set_index("model")
     assert rates.loc["Memoriser", "Edge toggle"] > rates.loc["Gold", "Edge toggle"]
     strata = attack_controls.strata_table().iloc[0]

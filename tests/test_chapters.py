@@ -311,7 +311,7 @@ def test_a_name_that_is_a_number_is_refused_as_any_other(tmp_path, capsys):
         ["run", "first_slice", "--workers", "0"],
         ["leaderboard", "--seeds", "-1"],
         ["leaderboard", "--seeds", "two"],
-        ["audit-edges", "--method", "utu", "--trials", "7"],
+        ["audit-edges", "--method", "utu", "--trials", "15"],
         ["verify", "--count", "0"],
     ],
 )

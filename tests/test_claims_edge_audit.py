@@ -7,6 +7,7 @@ import pytest
 from lethe_lib.errors import InputError
 from lethe_lib.reporting import claims_edge_audit as claims
 from lethe_lib.seeding import numpy_generator
+from lethe_lib.study.edge_audit import NULL_DRAWS
 
 
 def runs(rows, half=0.02):
@@ -16,7 +17,12 @@ def runs(rows, half=0.02):
     table["low"], table["high"] = table["auc"] - half, table["auc"] + half
     table["residual_low"], table["residual_high"] = table["residual"] - 0.1, table["residual"] + 0.1
     table["backbone"], table["preset"], table["status"] = "gcn", "corrected", "ok"
-    table["to_remove"], table["detectable"] = table["residual"].notna(), 0.1
+    table["to_remove"] = table["residual"].notna()
+    other = table.drop_duplicates(["data", "pool", "method"]).set_index(["data", "method", "pool"])["auc"].unstack()
+    gap = (other["low"] - other["high"]) if {"low", "high"} <= set(other) else other.iloc[:, 0] * np.nan
+    at = pd.MultiIndex.from_frame(table[["data", "method"]])
+    table["gap"] = np.where(table["pool"] == "low", gap.reindex(at), np.nan)
+    table["gap_low"], table["gap_high"] = table["gap"] - 1.5 * half, table["gap"] + 1.5 * half
     return table
 
 
@@ -29,6 +35,8 @@ CORA = [
     ("cora", "low", "utu", 0.70, 1.0, 0.90, NAN),
     ("cora", "high", "utu", 0.58, 1.0, 0.90, NAN),
     ("cora", "low", "memoriser", 1.0, 2.5, 0.90, NAN),
+    ("cora", "low", "gold", 0.5, 0.0, 0.90, NAN),
+    ("cora", "high", "gold", 0.5, 0.0, 0.90, NAN),
 ]
 
 
@@ -50,7 +58,7 @@ def test_graphs_with_one_pool_do_not_enter_the_comparison_of_pools(monkeypatch):
     given(monkeypatch, [*CORA, ("dblp", "low", "utu", 0.64, 1.0, 0.9, NAN)])
     found = claims.check_centrality()
     assert found.verdict == "holds" and found.effect == pytest.approx(0.12)
-    assert found.interval == pytest.approx((0.12 - 0.02 * np.sqrt(2), 0.12 + 0.02 * np.sqrt(2)))
+    assert found.interval == pytest.approx((0.09, 0.15))  # that of the records, trials left out in common
     assert "(Cora)" in found.detail and "Without both pools: DBLP." in found.detail
     small = [("citeseer", pool, "utu", auc, 1.0, 0.9, NAN) for pool, auc in (("low", 0.66), ("high", 0.61))]
     given(monkeypatch, [*CORA, *small])
@@ -82,7 +90,7 @@ def test_a_method_that_was_not_run_everywhere_proves_nothing(monkeypatch):
     found = claims.check_removal()
     assert found.verdict == "inconclusive"
     assert "all 2 settings that can tell: none" in found.detail and "not in all: Fine-tuning" in found.detail
-    assert "1 of 2 settings" in found.detail
+    assert "for at most a point of accuracy in 1 of 2," in found.detail
     given(monkeypatch, [*CORA, part, part])  # the same setting twice is one setting
     assert claims.check_removal().verdict == "inconclusive"
     given(monkeypatch, [*CORA, part, ("photo", "low", "utu", 0.50, NAN, 0.9, NAN), (*part[:1], "high", *part[2:])])
@@ -92,11 +100,14 @@ def test_a_method_that_was_not_run_everywhere_proves_nothing(monkeypatch):
 def test_settings_with_too_little_memory_to_tell_do_not_decide(monkeypatch):
     both = [("cora", pool, "fine_tuning", 0.53, 0.2, 0.895, NAN) for pool in ("low", "high")]
     weak = [("photo", "low", "utu", 0.51, 1.0, 0.9, NAN), ("photo", "low", "fine_tuning", 0.51, 0.9, 0.9, NAN)]
-    given(monkeypatch, [*CORA, *both, *weak], detectable=[0.1] * 5 + [0.8] * 2)
+    given(monkeypatch, [*CORA, *both, *weak])  # nothing is known of Gold there
     found = claims.check_removal()
     assert found.verdict == "holds" and "too little memory to tell: Photo, low pool." in found.detail
-    given(monkeypatch, [*CORA, *both, *weak], detectable=[0.1] * 5 + [0.3] * 2)
-    assert claims.check_removal().verdict == "inconclusive"
+    rows = [*CORA, *both, *weak, ("photo", "low", "gold", 0.5, 0.0, 0.9, NAN)]
+    for half, verdict in ((0.6, "holds"), (0.4, "inconclusive")):  # of Gold on Photo; its interval alone decides
+        given(monkeypatch, rows, residual_low=[row[4] - 0.1 for row in rows[:-1]] + [-half],
+              residual_high=[row[4] + 0.1 for row in rows[:-1]] + [half])  # fmt: skip
+        assert claims.check_removal().verdict == verdict
 
 
 def test_methods_are_compared_by_what_they_share_and_by_what_they_cover(monkeypatch):
@@ -121,7 +132,7 @@ def test_low_pools_as_the_weakness_of_all_methods(monkeypatch):
     given(monkeypatch, [*CORA, *pair])
     found = claims.check_fatal_weakness()
     assert found.verdict == "inconclusive" and found.effect == pytest.approx(0.01)
-    assert len(claims.pool_gaps()) == 2  # the Memoriser is a control
+    assert len(claims.pool_gaps()) == 2  # Gold and the Memoriser are controls
     given(monkeypatch, CORA)
     assert claims.check_fatal_weakness().verdict == "holds"
 
@@ -189,8 +200,8 @@ def test_the_distance_of_controls_by_hand(monkeypatch):
 
 
 def test_what_many_rows_may_do_by_chance():
-    assert claims.allowed_distance(1) == pytest.approx(1.96, abs=0.001)
-    values = np.abs(numpy_generator(0, "many rows").standard_normal((4000, 30)))
+    assert claims.allowed_distance(1) == pytest.approx(2.001, abs=0.001)
+    values = np.abs(numpy_generator(0, "many rows").standard_t(NULL_DRAWS - 1, (4000, 30)))
     assert 0.03 < (values.max(1) > claims.allowed_distance(30)).mean() < 0.07
     with pytest.raises(InputError, match="neither Gold nor Untrained"):
         claims.allowed_distance(0)

@@ -20,6 +20,7 @@ from lethe_lib.attacks import bayes_rule_test
 from lethe_lib.attacks.edge_design import edge_design, release, rising_prior
 from lethe_lib.attacks.edge_membership import (
     GROUPS,
+    LEAST_TRIALS,
     Estimate,
     edge_auc,
     edge_aucs,
@@ -420,7 +421,7 @@ def test_edges_that_cannot_be_scored():
     assert edge_auc(edge_scores(np.zeros((8, 2, 3)), np.tile([[True], [False]], (4, 3)))) == 0.5
     counts = level_test(statistics, member)
     assert counts.status.tolist()[1:4] == ["constant", "no_out", "few_in"] and counts.n_in[1:4].sum() == 0
-    with pytest.raises(InputError, match="of 4 trials: run more of them, at least 8"):
+    with pytest.raises(InputError, match="of 4 trials: run more of them, at least 16"):
         edge_scores(statistics[:4], member[:4])
 
 
@@ -434,7 +435,7 @@ def test_the_jackknife_by_hand():
     without = np.array([0.6, 0.7, 0.8, 0.9])
     error = np.sqrt(3 / 4 * (0.15**2 + 0.05**2 + 0.05**2 + 0.15**2))
     assert jackknife_width(without) == pytest.approx(3.182446 * error, rel=1e-5)
-    found = Estimate(0.75, without)
+    found = Estimate(0.75, without, 32)
     assert found.interval() == (pytest.approx(max(0, 0.75 - 3.182446 * error)), 1.0)
     statistics, member = normal_trials(32, 2, 10)
     found = estimate(statistics, member)
@@ -468,7 +469,13 @@ def test_residual_memory():
     undefined = residual_memory(full, estimate(none, member))
     assert not undefined.to_remove and np.isnan([undefined.value, undefined.low, undefined.high]).all()
     with pytest.raises(InputError, match="use the same trials"):
-        residual_memory(estimate(strong[:8], member[:8]), full)
+        residual_memory(estimate(strong[:16], member[:16]), full)  # as many groups, and other trials
+
+
+def test_from_the_least_number_of_trials_on_no_memory_is_one_half():
+    noise = numpy_generator(0, "bias").standard_normal((LEAST_TRIALS, 10, 200))
+    few, enough = (null_aucs(noise[:trials], np.full(200, 0.5), 20).mean() for trials in (8, LEAST_TRIALS))
+    assert few < 0.46 and abs(enough - 0.5) < 0.01
 
 
 def test_tossing_the_coins_again_gives_the_law_under_no_memory():
@@ -666,6 +673,48 @@ def test_every_pool_has_its_own_homophily(tmp_path):
         np.testing.assert_allclose(own["homophily"], expected, rtol=1e-6)
 
 
+def test_both_models_tell_more_than_their_log_ratios_added_up(tmp_path):
+    """The change from before to after, not the model after: noise that both share drops out. Gold is asked as well."""
+    store = RecordStore(tmp_path)
+    configs = [config(trials=16, method=name) for name in ("utu", "gold", "untrained", "fine_tuning")]
+    for one in configs:
+        run(one, store)
+    member = store.arrays(configs[0].key)["member"]
+    generator = numpy_generator(0, "both models")
+    shared = generator.standard_normal((16, 12, member.shape[1]))
+    seen = 0.3 * generator.standard_normal(shared.shape) + 0.6 * member[:, None]
+    for one, statistics in zip(configs, (shared, shared + seen, shared, shared), strict=True):
+        store.write(one.key, store.read(one.key), store.arrays(one.key) | {"statistics": statistics})
+    table = memory_frame(configs, store)
+    both = table[table["adversary"] == "before_after"].set_index("method")
+    assert both.index.tolist() == [
+        "gold",
+        "fine_tuning",
+    ]  # what was never trained has nothing in common with the original
+    assert both.loc["gold", "auc"] > 0.95 and both.loc["gold", "gain_low"] > 0.2
+    before = estimate(shared[:, :6], member)
+    assert both.loc["fine_tuning", "auc"] == pytest.approx(before.auc)  # no change, nothing more
+    assert both.loc["fine_tuning", "beyond"] == pytest.approx(before.auc - both.loc["gold", "auc"])
+    assert both.loc["fine_tuning", "beyond_high"] < 0 and np.isnan(both.loc["gold", "beyond"])
+
+
+def test_pools_are_compared_over_the_same_trials(tmp_path):
+    store = RecordStore(tmp_path)
+    configs = [config(trials=16, pool=pool) for pool in ("low", "high")]
+    for one in configs:
+        run(one, store)
+    assert np.array_equal(*(store.arrays(one.key)["member"] for one in configs))
+    low, high = (
+        Estimate(store.read(one.key)["metrics"]["toggle_sum_auc"], store.arrays(one.key)["without_toggle"], 16)
+        for one in configs
+    )
+    table = memory_frame(configs, store)
+    row = table[table["adversary"] == "toggle"].set_index("key").loc[configs[0].key]
+    assert row["gap"] == pytest.approx(low.auc - high.auc)
+    assert row["gap_high"] - row["gap"] == pytest.approx(jackknife_width(low.without - high.without))
+    assert table[table["key"] == configs[1].key]["gap"].isna().all()
+
+
 def test_residual_memory_needs_the_same_setting(tmp_path):
     store = RecordStore(tmp_path)
     configs = [config(trials=8, method="untrained"), config(trials=8, seed=1)]
@@ -751,7 +800,7 @@ UNLEARNERS.register("shrink", Unlearner(shrink, {"corrected": NoSettings()}, "ad
 def test_a_users_own_unlearner_is_audited_from_one_file(tmp_path, capsys, monkeypatch):
     file = tmp_path / "mine.py"
     file.write_text(MINE)
-    arguments = ["audit-edges", "--unlearner", str(file), "--graph", "synthetic-tiny", "--trials", "10"]
+    arguments = ["audit-edges", "--unlearner", str(file), "--graph", "synthetic-tiny", "--trials", "16"]
     arguments += ["--fraction", "0.1", "--records", str(tmp_path / "records")]
     monkeypatch.setitem(PRESETS, "corrected", replace(PRESETS["corrected"], epochs=25))
     try:
@@ -836,7 +885,7 @@ def test_what_the_audit_does_not_know_is_refused_before_the_controls_run(options
 def test_a_method_that_diverged_has_a_reason_and_no_numbers(tmp_path, capsys, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE.replace("mul_(0.9)", "mul_(float('nan'))").replace("shrink", "broken"))
     monkeypatch.setitem(PRESETS, "corrected", replace(PRESETS["corrected"], epochs=5))
-    arguments = ["audit-edges", "--unlearner", str(tmp_path / "mine.py"), "--graph", "synthetic-tiny", "--trials", "8"]
+    arguments = ["audit-edges", "--unlearner", str(tmp_path / "mine.py"), "--graph", "synthetic-tiny", "--trials", "16"]
     try:
         command_line([*arguments, "--fraction", "0.1", "--records", str(tmp_path / "records")])
     finally:

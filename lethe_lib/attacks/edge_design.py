@@ -9,8 +9,9 @@
     attack: tell s_te from x_te, calibrated for every edge on the other trials
 
 Whether a pair was an edge is decided by a coin and not by the graph, and every answer is read off the same graph B. So
-nothing that the graph shows can score: a model that never saw the pool has an AUC of exactly one half in expectation, and
-what is above it is memory in the weights. It is the form for edges of the randomised tests of membership and of unlearning
+nothing that the graph shows can score: what is read off a model that never saw the pool does not depend on the coins, its AUC
+is one half in expectation (but for a bias of the scores with few trials, see ``edge_membership.LEAST_TRIALS``), and what is
+above it is memory in the weights. It is the form for edges of the randomised tests of membership and of unlearning
 in N. Carlini et al., arXiv:2112.03570, and J. Hayes et al., arXiv:2403.01218.
 
 The training, validation and test nodes are the same in every trial. Which nodes carry a training label is public here; if

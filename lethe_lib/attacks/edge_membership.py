@@ -18,9 +18,7 @@ each other. So groups of trials are left out instead. That errs on the safe side
 than they need be.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.stats import norm
@@ -41,6 +39,9 @@ FOLD_SIZE = 8
 GROUPS = 16
 """Most groups of trials for the intervals."""
 
+LEAST_TRIALS = 16
+"""With fewer, the AUC without memory is not one half: a score leaves out its own trial, which tilts the fits of small classes."""
+
 
 @dataclass(frozen=True, eq=False)
 class EdgeScores:
@@ -55,10 +56,6 @@ class EdgeScores:
     values: np.ndarray
     member: np.ndarray
     edges: np.ndarray
-
-
-Attack = Callable[[np.ndarray, np.ndarray], EdgeScores]
-"""From statistics (T, S, m) and coins (T, m) to scores."""
 
 
 def edge_scores(statistics, member, combine: str = "sum", folds: int | None = None) -> EdgeScores:
@@ -78,7 +75,7 @@ def edge_scores(statistics, member, combine: str = "sum", folds: int | None = No
     usable = np.flatnonzero((status == "ok") | (status == "constant"))
     if not usable.size:
         raise InputError(
-            f"no edge was in and out of enough of {len(member)} trials: run more of them, at least 8 "
+            f"no edge was in and out of enough of {len(member)} trials: run more of them, at least {LEAST_TRIALS} "
             "(intervals are from scores without some of the trials)"
         )
     scores = np.zeros((len(member), usable.size))
@@ -116,10 +113,12 @@ class Estimate:
     Attributes:
         auc: over all (edge, trial); signed, in [0, 1].
         without: (G,), the same without each of G groups of trials, scores fitted anew.
+        trials: how many there are.
     """
 
     auc: float
     without: np.ndarray
+    trials: int
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval over trials, from the spread of ``without``."""
@@ -132,19 +131,17 @@ def edge_auc(scores: EdgeScores) -> float:
     return auc(scores.values.ravel(), scores.member.ravel())
 
 
-def estimate(statistics, member, combine: str = "sum", attack: Attack | None = None) -> Estimate:
-    """The AUC of an attack with its interval over trials; trial t is in group t mod GROUPS.
+def estimate(statistics, member) -> Estimate:
+    """The AUC of the attack with its interval over trials; trial t is in group t mod GROUPS.
 
     Args:
-        statistics: (T, S, m). member: (T, m) bool. combine: as in :func:`edge_scores`.
-        attack: another way from (statistics, member) to scores; None takes :func:`edge_scores`.
+        statistics: (T, S, m). member: (T, m) bool.
     """
-    attack = partial(edge_scores, combine=combine) if attack is None else attack
     statistics, member = np.asarray(statistics), np.asarray(member)
     groups = min(GROUPS, len(member))
     group = np.arange(len(member)) % groups
-    without = [edge_auc(attack(statistics[group != one], member[group != one])) for one in range(groups)]
-    return Estimate(edge_auc(attack(statistics, member)), np.array(without))
+    without = [edge_auc(edge_scores(statistics[group != one], member[group != one])) for one in range(groups)]
+    return Estimate(edge_auc(edge_scores(statistics, member)), np.array(without), len(member))
 
 
 def jackknife_width(without: np.ndarray, level: float = 0.95) -> float:
@@ -177,10 +174,8 @@ def residual_memory(method: Estimate, unlinked: Estimate, level: float = 0.95) -
     Args:
         method, unlinked: of the method and of ``utu``, from the same trials in the same order.
     """
-    if len(method.without) != len(unlinked.without):
-        raise InputError(
-            f"the method has {len(method.without)} groups of trials and unlinking {len(unlinked.without)}: use the same trials"
-        )
+    if method.trials != unlinked.trials:
+        raise InputError(f"the method has {method.trials} trials and unlinking {unlinked.trials}: use the same trials")
     if not unlinked.interval(level)[0] > 0.5:
         return ResidualMemory(float("nan"), float("nan"), float("nan"), False)
     value = (method.auc - 0.5) / (unlinked.auc - 0.5)
@@ -188,9 +183,7 @@ def residual_memory(method: Estimate, unlinked: Estimate, level: float = 0.95) -
     return ResidualMemory(value, value - half, value + half, True)
 
 
-def null_aucs(
-    statistics, prior, draws: int = 100, seed: int = 0, combine: str = "sum", attack: Attack | None = None
-) -> np.ndarray:
+def null_aucs(statistics, prior, draws: int = 100, seed: int = 0) -> np.ndarray:
     """AUCs of the same answers when the coins are tossed again, (draws,).
 
     Their mean is the control of permuted labels, their spread the standard error of the AUC under no memory, and the share
@@ -201,13 +194,13 @@ def null_aucs(
         prior: gamma, (m,).
         draws: how often.
         seed: of the tosses.
-        combine, attack: as in :func:`estimate`.
     """
     statistics, prior = np.asarray(statistics), np.asarray(prior, dtype=np.float64)
-    attack = partial(edge_scores, combine=combine) if attack is None else attack
     trials, _, edges = statistics.shape
     generator = numpy_generator(seed, "edge audit", "tossed again")
-    return np.array([edge_auc(attack(statistics, generator.random((trials, edges)) < prior)) for _ in range(draws)])
+    return np.array(
+        [edge_auc(edge_scores(statistics, generator.random((trials, edges)) < prior)) for _ in range(draws)]
+    )
 
 
 def smallest_detectable(error: float, level: float = 0.05, power: float = 0.8) -> float:

@@ -13,7 +13,7 @@ from lethe_lib.attacks.strata import STRATA
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
-from lethe_lib.study.attack_controls import MAIN, METHODS, RUNGS, question
+from lethe_lib.study.attack_controls import MAIN, METHODS, OTHER_METHODS, RUNGS, WIDER, question
 from lethe_lib.study.benchmark import benchmark_records
 
 STUDY = "attack_controls"
@@ -400,6 +400,28 @@ def memory_table(method: str = "utu") -> pd.DataFrame:
         }
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def every_method() -> pd.DataFrame:
+    """All methods that the GCN has under all attacks: where each lies above or below Gold on the retained graph.
+
+    Matched negatives, the settings of the graphs ``WIDER`` in which the attack is not blind.
+
+    Returns:
+        one row per method and attack, controls first: ``settings``, in how many of them the interval of the excess lies
+        ``above`` or ``below`` zero, and the mean ``excess``.
+    """
+    table = controls_excess()
+    table = table[(table["query"] == "retained") & table["negatives"].isin(("matched", "")) & table["data"].isin(WIDER)]
+    table = table[~table["blind"].astype(bool) & table["attack"].isin(MAIN_ATTACKS)]
+    table = table.assign(above=table["excess_low"] > 0, below=table["excess_high"] < 0)
+    asked = ("utu", "untrained", "memoriser", *METHODS, *OTHER_METHODS)
+    grouped = table[table["method"].isin(asked)].groupby(["method", "attack"])
+    counts = grouped.agg(
+        settings=("excess", "size"), above=("above", "sum"), below=("below", "sum"), excess=("excess", "mean")
+    )
+    order = [(method, attack) for method in asked for attack in MAIN_ATTACKS if (method, attack) in counts.index]
+    return counts.loc[order].reset_index()
 
 
 def blind_attacks() -> str:

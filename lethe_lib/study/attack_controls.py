@@ -3,7 +3,8 @@
     train the original, let one method release a model
     for every attack, every rung of the attacker's knowledge, uniform and matched negatives:
         AUC with its interval, true-positive rate at 1 % false positives, AUC within hop classes of the retained graph
-    Gold with two seeds, UtU (the original's weights), Untrained and Memoriser stand beside four methods
+    Gold with two seeds, UtU (the original's weights), Untrained and Memoriser stand beside four methods, on three graphs
+    beside all methods that the GCN has
 
 At most a thousand forgotten edges are asked about, the same for every method; UtU asked on the full graph is the Original
 as its provider served it. Where the attack cannot tell the Memoriser, which keeps every edge, from Gold, its silence about
@@ -46,6 +47,25 @@ KEPT = ("accuracy", "auc_loss", "auc_labelled", "auc_members", "auc_all", "auc_s
 
 CONTROLS = (("gold", 0), ("gold", 1), ("utu", 0), ("untrained", 0), ("memoriser", 0))
 METHODS = ("fine_tuning", "scrub", "gif", "gnn_delete")
+OTHER_METHODS = (
+    "neg_grad",
+    "adv_neg_grad",
+    "unsir",
+    "bad_teaching",
+    "fisher",
+    "ssd",
+    "salun",
+    "ceu",
+    "idea",
+    "adv_neg_grad_matched",
+    "ssd_edge_diff",
+    "salun_edge_diff",
+    "npo",
+    "l1_sparse",
+)
+WIDER = ("cora", "citeseer", "dblp")
+"""Graphs on which the ``OTHER_METHODS`` are asked too."""
+
 SEEDS = {"cora": 3, "citeseer": 2, "dblp": 1, "photo": 1, "computers": 1}
 """Graph -> seeds. Retraining takes up to a minute a run on the last ones, so they have fewer."""
 
@@ -146,7 +166,10 @@ def summary(
 
 
 def attack_controls(graphs: Iterable[str] = (*SEEDS, GENERATED)) -> list[Configuration]:
-    """All questions under GCN, preset ``corrected``, then TrendAttack on the small graphs and years on a generated one."""
+    """All questions under GCN, preset ``corrected``, then TrendAttack on the small graphs and years on a generated one.
+
+    ``METHODS`` everywhere, ``OTHER_METHODS`` on the graphs ``WIDER`` and without TrendAttack, which trains a shadow a method.
+    """
     graphs = tuple(graphs)
     configs = [
         _config(data, seed, method, offset, forget)
@@ -154,7 +177,7 @@ def attack_controls(graphs: Iterable[str] = (*SEEDS, GENERATED)) -> list[Configu
         if data in graphs
         for seed in range(seeds)
         for forget in FEWER.get(data, FORGET)
-        for method, offset in (*CONTROLS, *((name, 0) for name in METHODS))
+        for method, offset in (*CONTROLS, *((name, 0) for name in METHODS + OTHER_METHODS * (data in WIDER)))
     ]
     configs += [  # a community found in the graph, without training again
         _config(data, seed, method, 0, "community_louvain")
@@ -183,7 +206,7 @@ def attack_controls(graphs: Iterable[str] = (*SEEDS, GENERATED)) -> list[Configu
 def _config(
     data: str, seed: int, method: str, offset: int, forget: str, asked: tuple = MAIN, training: tuple = ()
 ) -> AttackControlsConfiguration:
-    chosen = preset_settings(method, "corrected") if method in METHODS else ()
+    chosen = preset_settings(method, "corrected") if method in METHODS + OTHER_METHODS else ()
     other = seed + 1000 * offset if offset else None
     return AttackControlsConfiguration(
         data, seed, method=method, forget=forget, method_seed=other, asked=asked, training=training, settings=chosen

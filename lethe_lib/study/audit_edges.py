@@ -26,6 +26,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from lethe_lib.attacks.edge_membership import LEAST_TRIALS
 from lethe_lib.errors import InputError, LetheError
 from lethe_lib.models import BACKBONES, PRESETS
 from lethe_lib.registry import of_preset
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backbone", default="gcn", help="name of a backbone (default: gcn)")
     parser.add_argument("--pool", default="low", help="kind of forget set the edges come from (default: low)")
     parser.add_argument("--fraction", type=float, default=0.05, help="share of the edges in the pool (default: 0.05)")
-    parser.add_argument("--trials", type=at_least(8), default=32, help="trials, at least 8 (default: 32)")
+    parser.add_argument("--trials", type=at_least(LEAST_TRIALS), default=32, help="at least 16 (default: 32)")
     parser.add_argument(
         "--seed", type=int, default=0, help="of the split, the pool, the coins and training (default: 0)"
     )

@@ -7,6 +7,8 @@ published:
     edge_audit_posteriors.parquet  a row per distinct vector of counts: posterior of (eps_L, eps_R), ratio form
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -27,52 +29,102 @@ LARGEST_LISTED_POOL = 1000
 
 def estimate_of(record: dict, arrays: dict[str, np.ndarray], adversary: str) -> Estimate:
     """The AUC of an adversary as a record keeps it."""
-    return Estimate(record["metrics"][f"{adversary}_sum_auc"], arrays[f"without_{adversary}"])
+    return Estimate(record["metrics"][f"{adversary}_sum_auc"], arrays[f"without_{adversary}"], len(arrays["member"]))
 
 
 def memory_frame(configs: list[EdgeAuditConfiguration], store: RecordStore) -> pd.DataFrame:
     """Residual memory of every run over unlinking in the same setting, per adversary.
 
-    ``adversary`` ``before_after`` reads the posteriors of the released model beside those of the original, both on B. There
-    the yardstick is what the original alone tells: ``gain`` is the AUC above it, what the unlearning itself gives away.
+    ``adversary`` ``before_after`` reads the posteriors of the original on B, and how far those of the released model are from
+    them: what the two have in common, such as the seed of their training, then drops out. There the yardstick is what the
+    original alone tells, and Gold stands beside the methods, as an exact answer differs from the original too.
 
     Returns:
         One row a (run, adversary): ``key``, ``method``, ``auc``, ``low``, ``high``; ``residual`` with ``residual_low`` and
-        ``residual_high`` (nan where there is nothing to remove, or no run of ``utu``); ``to_remove``; ``detectable``, the
-        smallest residual memory that the trials would have shown with probability 0.8 (headline only).
+        ``residual_high`` (nan where there is nothing to remove, or no run of ``utu``); ``to_remove``. Of the headline also
+        ``detectable``, the smallest residual memory that the test against tossed coins would have found with probability 0.8,
+        and for runs on a low pool ``gap`` with its ends, the AUC above that on the high pool, where it was run: the pools
+        share coins and seeds, so trials are left out in common. Of ``before_after`` the ``gain`` over the original alone and
+        ``beyond``, the AUC above Gold's, each with its ends.
     """
-    unlinked = {}
-    for config in configs:
-        if config.method == "utu" and store.arrays(config.key):
-            unlinked.setdefault(config.setting, config)
-    rows = []
+    estimates = {}
     for config in configs:
         record, arrays = store.read(config.key), store.arrays(config.key)
-        if not arrays:
-            continue
-        reference = unlinked.get(config.setting)
-        theirs = None if reference is None else (store.read(reference.key), store.arrays(reference.key))
-        for adversary in ADVERSARIES:
-            found = estimate_of(record, arrays, adversary)
-            row = {"key": config.key, "method": config.method, "adversary": adversary, "to_remove": False}
-            row |= {"auc": found.auc, **dict(zip(("low", "high"), found.interval(), strict=True))}
-            if theirs is not None:
-                other = estimate_of(*theirs, adversary)
-                left = residual_memory(found, other)
-                row |= {"residual": left.value, "residual_low": left.low, "residual_high": left.high}
-                row["to_remove"] = left.to_remove
-                if adversary == HEADLINE and left.to_remove:
-                    row["detectable"] = smallest_detectable(record["metrics"]["null_error"]) / (other.auc - 0.5)
-            rows.append(row)
-        if theirs is not None and config.method not in CONTROLS:
-            count, before = len(POSTERIORS), estimate_of(*theirs, "posteriors")
-            both = np.concatenate([part["statistics"][:, :count] for part in (arrays, theirs[1])], axis=1)
-            found = estimate(both, arrays["member"])
-            row = {"key": config.key, "method": config.method, "adversary": "before_after", "to_remove": False}
-            row |= {"auc": found.auc, **dict(zip(("low", "high"), found.interval(), strict=True))}
-            gain, half = found.auc - before.auc, jackknife_width(found.without - before.without)
-            rows.append({**row, "gain": gain, "gain_low": gain - half, "gain_high": gain + half})
+        if arrays:
+            estimates[config] = {adversary: estimate_of(record, arrays, adversary) for adversary in ADVERSARIES}
+    by_setting: dict[tuple, list[EdgeAuditConfiguration]] = {}
+    for config in estimates:
+        by_setting.setdefault(config.setting, []).append(config)
+    rows = []
+    for members in by_setting.values():
+        unlinked = next((config for config in members if config.method == "utu"), None)
+        rows += [_row(one, name, estimates, unlinked, store) for one in members for name in ADVERSARIES]
+        if unlinked is not None:
+            rows += _before_and_after(members, unlinked, estimates[unlinked]["posteriors"], store)
     return pd.DataFrame(rows)
+
+
+def _row(
+    config: EdgeAuditConfiguration,
+    adversary: str,
+    estimates: dict[EdgeAuditConfiguration, dict[str, Estimate]],
+    unlinked: EdgeAuditConfiguration | None,
+    store: RecordStore,
+) -> dict:
+    """The row of a run and an adversary, held against unlinking in the same setting."""
+    found = estimates[config][adversary]
+    row = {**_of(config, adversary, found), "to_remove": False}
+    if unlinked is not None:
+        other = estimates[unlinked][adversary]
+        left = residual_memory(found, other)
+        row |= {"residual": left.value, "residual_low": left.low, "residual_high": left.high}
+        row["to_remove"] = left.to_remove
+        if adversary == HEADLINE and left.to_remove:
+            error = store.read(config.key)["metrics"]["null_error"]
+            row["detectable"] = smallest_detectable(error) / (other.auc - 0.5)
+    high = replace(config, pool="high")
+    if adversary == HEADLINE and config.pool == "low" and high in estimates:
+        row |= _difference("gap", found, estimates[high][HEADLINE])
+    return row
+
+
+def _of(config: EdgeAuditConfiguration, adversary: str, found: Estimate) -> dict:
+    """Run, adversary and AUC with its interval."""
+    low, high = found.interval()
+    return {
+        "key": config.key,
+        "method": config.method,
+        "adversary": adversary,
+        "auc": found.auc,
+        "low": low,
+        "high": high,
+    }
+
+
+def _difference(name: str, one: Estimate, other: Estimate) -> dict[str, float]:
+    """One AUC minus another with its interval, trials left out in common."""
+    value, half = one.auc - other.auc, jackknife_width(one.without - other.without)
+    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
+
+
+def _before_and_after(
+    members: list[EdgeAuditConfiguration], unlinked: EdgeAuditConfiguration, alone: Estimate, store: RecordStore
+) -> list[dict]:
+    """The rows of the adversary who reads both models, for Gold and the methods of one setting."""
+    count, arrays = len(POSTERIORS), store.arrays(unlinked.key)
+    before, found = arrays["statistics"][:, :count], {}
+    for config in members:
+        if config.method not in CONTROLS or config.method == "gold":
+            change = store.arrays(config.key)["statistics"][:, :count] - before
+            found[config] = estimate(np.concatenate([before, change], axis=1), arrays["member"])
+    gold = next((both for config, both in found.items() if config.method == "gold"), None)
+    rows = []
+    for config, both in found.items():
+        row = {**_of(config, "before_after", both), "to_remove": False} | _difference("gain", both, alone)
+        if gold is not None and config.method != "gold":
+            row |= _difference("beyond", both, gold)
+        rows.append(row)
+    return rows
 
 
 def trial_statistics(config: EdgeAuditConfiguration, store: RecordStore) -> xr.Dataset:

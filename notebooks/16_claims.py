@@ -125,7 +125,7 @@ glue_text("claims_without", without)
 # {glue:text}`claims_own` of our own. Of these {glue:text}`claims_checked` checks {glue:text}`claims_holds` hold as printed,
 # {glue:text}`claims_fails` fail, {glue:text}`claims_inconclusive` are inconclusive and {glue:text}`claims_not_testable_here` cannot be
 # tested here. {glue:text}`claims_without` Estimands that were changed after a first look at results, mostly to count
-# runs that had been left out: {glue:text}`claims_later`. Effects of accuracy are fractions: -0.041 is 4.1 points.
+# runs that had been left out: {glue:text}`claims_later`. Effects of accuracy are fractions, not points.
 
 # %% mystnb={"figure": {"name": "fig-verdicts", "caption": "Of the statements on Bayesian Membership Privacy most hold as printed, of those of the Lethe benchmark most do not. Claims by source. B: Bayesian Membership Privacy, L: Lethe benchmark, O: our own."}, "image": {"alt": "Stacked horizontal bars, one per source, with the number of claims that hold, fail, are inconclusive, or cannot be tested."}} tags=["hide-input"]
 rows = [(name[0], finding.verdict) for name, finding in findings.items()] + [(name[0], NOT_TESTED) for name in missing]

@@ -39,6 +39,7 @@ from lethe_lib.errors import InputError
 SMALLEST = 1e-300  # a marginal likelihood below counts as this: its logarithm must stay finite
 MASS_LIMIT = 0.02  # largest error of the total mass of any node
 FEWEST_CELLS = 4  # that the 5 to 95 % interval of the common parameters spans: from there on its width is within 2 %
+NARROW = 0.03  # nats: intervals below are not resolved further, such as those at 0 where nothing leaks
 MOST_CELLS = 1024  # per axis
 COARSE = 2  # the learnt scale looks at every second edge of the grid
 SCALES = (0.05, 10.0)  # range in which scales are sought
@@ -88,7 +89,7 @@ def pooled_audit(
         prior_scale: scale of the half-normal prior of what lies above the common prior bounds.
         strength: s in [0, 1), as in :func:`lethe_lib.bmp.audit`; "learnt" here means one unknown s for all nodes.
         grid: cells per axis to begin with. More nodes give narrower posteriors: the cells are doubled until the 5 to 95 %
-            intervals span FEWEST_CELLS of them, up to MOST_CELLS.
+            intervals span FEWEST_CELLS of them or are NARROW, up to MOST_CELLS.
 
     Raises:
         InputError: bad data; a node that was never in, never out, or has prior 0 or 1: leave such nodes out; or so many nodes
@@ -110,8 +111,9 @@ def pooled_audit(
     joint, evidence = joints.sum(0), joints.sum()
     mean, quantiles = zip(*(from_density(joint.sum(axis)[None] / evidence, above) for axis in (1, 0)))
     mean, quantiles = np.concatenate(mean), np.concatenate(quantiles)
-    spanned = np.diff(np.interp(quantiles[:, [0, -1]], above, np.arange(len(above)))).min()
-    if spanned < FEWEST_CELLS:
+    ends = quantiles[:, [0, -1]]
+    spanned, width = np.diff(np.interp(ends, above, np.arange(len(above)))), np.diff(ends)
+    if ((spanned < FEWEST_CELLS) & (width > NARROW)).any():
         if 2 * grid > MOST_CELLS:
             raise InputError(
                 f"{len(counts)} nodes know the parameters better than {grid} cells per axis: pool fewer of them"

@@ -267,16 +267,27 @@ class AttentionPattern:
         return weight[self._mirror]
 
 
-class _WeightedSum(torch.autograd.Function):
-    @staticmethod
-    def forward(pattern, weight, rows):
-        return pattern.matrix(weight) @ rows
+class _Bilinear(torch.autograd.Function):
+    """A function of a pattern and two tensors, linear in each of them."""
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.pattern, weight, rows = inputs
-        ctx.save_for_backward(weight, rows)
-        ctx.save_for_forward(weight, rows)
+        ctx.pattern, *factors = inputs
+        ctx.save_for_backward(*factors)
+        ctx.save_for_forward(*factors)
+
+
+def _bilinear_tangent(function: type[_Bilinear], ctx, one_tangent, other_tangent) -> torch.Tensor:
+    one, other = ctx.saved_tensors
+    return function.apply(ctx.pattern, one_tangent, other) + function.apply(ctx.pattern, one, other_tangent)
+
+
+class _WeightedSum(_Bilinear):
+    """sum_j weight_ij rows_j for every row i of a pattern, (n, width)."""
+
+    @staticmethod
+    def forward(pattern, weight, rows):
+        return pattern.matrix(weight) @ rows
 
     @staticmethod
     def backward(ctx, gradient):
@@ -286,14 +297,11 @@ class _WeightedSum(torch.autograd.Function):
         return None, to_weight, _WeightedSum.apply(pattern, pattern.mirrored(weight), gradient)
 
     @staticmethod
-    def jvp(ctx, _pattern, weight_tangent, rows_tangent):
-        weight, rows = ctx.saved_tensors
-        return _WeightedSum.apply(ctx.pattern, weight_tangent, rows) + _WeightedSum.apply(
-            ctx.pattern, weight, rows_tangent
-        )
+    def jvp(ctx, _pattern, *tangents):
+        return _bilinear_tangent(_WeightedSum, ctx, *tangents)
 
 
-class _EntryProducts(torch.autograd.Function):
+class _EntryProducts(_Bilinear):
     """left_i . right_j for every entry (i, j) of a pattern, (entries,)."""
 
     @staticmethod
@@ -307,12 +315,6 @@ class _EntryProducts(torch.autograd.Function):
         return products
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.pattern, left, right = inputs
-        ctx.save_for_backward(left, right)
-        ctx.save_for_forward(left, right)
-
-    @staticmethod
     def backward(ctx, gradient):
         left, right = ctx.saved_tensors
         pattern = ctx.pattern
@@ -320,11 +322,8 @@ class _EntryProducts(torch.autograd.Function):
         return None, _WeightedSum.apply(pattern, gradient, right), to_right
 
     @staticmethod
-    def jvp(ctx, _pattern, left_tangent, right_tangent):
-        left, right = ctx.saved_tensors
-        return _EntryProducts.apply(ctx.pattern, left_tangent, right) + _EntryProducts.apply(
-            ctx.pattern, left, right_tangent
-        )
+    def jvp(ctx, _pattern, *tangents):
+        return _bilinear_tangent(_EntryProducts, ctx, *tangents)
 
 
 ENTRIES = 8192

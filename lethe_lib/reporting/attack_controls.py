@@ -28,7 +28,6 @@ ATTACKS = {
 }
 MAIN_ATTACKS = tuple(name for name in ATTACKS if name in {asked for asked, _, _ in MAIN})
 RUNG_TITLES = dict(zip(RUNGS, ("none", "partial", "retained", "full"), strict=True))
-FORGET = ("low", "high", "random", "community")
 CONTROL_TITLES = ("Original, full graph", "Original's weights (UtU)", "Gold", "Untrained")
 FEWEST_NEGATIVES = 20
 """With fewer negatives in a hop class its AUC is not shown: a single one can move it by more than 0.05."""

@@ -25,6 +25,7 @@ from lethe_lib.attacks.strata import STRATA, auc_within, retained_hops, stratify
 from lethe_lib.evaluation import excesses_over_gold, utility
 from lethe_lib.models import predict
 from lethe_lib.study.configuration import Configuration, Measurement, preset_settings, released
+from lethe_lib.study.edge_audit_runs import FIRST_METHODS, LATER_METHODS
 from lethe_lib.study.store import RecordStore
 
 MOST = 1000
@@ -47,22 +48,7 @@ KEPT = ("accuracy", "auc_loss", "auc_labelled", "auc_members", "auc_all", "auc_s
 
 CONTROLS = (("gold", 0), ("gold", 1), ("utu", 0), ("untrained", 0), ("memoriser", 0))
 METHODS = ("fine_tuning", "scrub", "gif", "gnn_delete")
-OTHER_METHODS = (
-    "neg_grad",
-    "adv_neg_grad",
-    "unsir",
-    "bad_teaching",
-    "fisher",
-    "ssd",
-    "salun",
-    "ceu",
-    "idea",
-    "adv_neg_grad_matched",
-    "ssd_edge_diff",
-    "salun_edge_diff",
-    "npo",
-    "l1_sparse",
-)
+OTHER_METHODS = tuple(name for name in FIRST_METHODS + LATER_METHODS if name not in METHODS)
 WIDER = ("cora", "citeseer", "dblp")
 """Graphs on which the ``OTHER_METHODS`` are asked too."""
 

@@ -6,7 +6,7 @@ A study is a name and a list of configurations. Adding one is one function and o
 from collections.abc import Iterable
 
 from lethe_lib.registry import Registry
-from lethe_lib.study.attack_controls import attack_controls
+from lethe_lib.study.attack_controls import FORGET, attack_controls
 from lethe_lib.study.centrality_rank import centrality_rank
 from lethe_lib.study.certified_requests import certified_requests
 from lethe_lib.study.configuration import (
@@ -51,9 +51,8 @@ COLLAPSE_EPOCHS = (10, 100)
 COLLAPSE_LONGER = {"cora": (400,)}
 """Graph -> numbers of epochs beyond these, where they take seconds."""
 
-FORGET_SETS = ("low", "high", "random", "community")
 CELLS = {
-    ("citeseer", "gcn"): FORGET_SETS,
+    ("citeseer", "gcn"): FORGET,
     **{(data, "gcn"): ("random", "community") for data in ("cora", "dblp", "photo", "computers", "pubmed")},
     **{(data, other): ("low", "high") for data in ("cora", "citeseer", "dblp") for other in OTHER_BACKBONES},
     **{("photo", other): ("low", "high") for other in ("sgc", "sage", "gin")},

@@ -609,8 +609,8 @@ for side in ("above", "below"):
     glue_text(f"every_most_{side}", ", ".join(f"{METHOD_TITLES[name]} ({count})" for name, count in first.items()))
 
 # %% [markdown]
-# All {glue:text}`every_methods` methods that the GCN has, in the same settings: {glue:text}`every_above` intervals lie above zero, most of them of
-# {glue:text}`every_most_above`, and {glue:text}`every_below` below, most of {glue:text}`every_most_below`. Of intervals at 95 % about one in forty would lie
+# All {glue:text}`every_methods` methods that the GCN has, in the same settings: {glue:text}`every_above` intervals lie above zero, first among them
+# {glue:text}`every_most_above`, and {glue:text}`every_below` below, first {glue:text}`every_most_below`. Of intervals at 95 % about one in forty would lie
 # on either side by chance, more on DBLP, where there is one seed.
 #
 # ### TrendAttack

@@ -672,9 +672,8 @@ MethodCards(methods, failures, certificates)
 #   After correction over methods, within each attack, LinkTeller tells {glue:text}`link_teller_told`, Link Stealing
 #   {glue:text}`link_stealing_told`, E-UMIA {glue:text}`e_umia_significant` methods apart from Gold,
 #   {glue:text}`e_umia_significant_below` of these from below.
-# - Unlinking alone costs nothing, and no method is clearly better: the largest gain in accuracy over it is {glue:text}`largest_gain` points,
-#   and {glue:text}`leak_apart` pairs of methods are told apart by their distance from Gold. Retraining under another name:
-#   {glue:text}`retraining`.
+# - Unlinking alone costs nothing, and the largest gain in accuracy over it is {glue:text}`largest_gain` points. By their distance from Gold
+#   {glue:text}`leak_apart` pairs of methods are told apart. Retraining under another name: {glue:text}`retraining`.
 # - The pooled $p$ of {glue:text}`pooled_p` becomes {glue:text}`graphs_p` when graphs count once; the difference that it tests is
 #   {glue:text}`pooled_mean`, and {glue:text}`untrained_mean` without any training.
 # - L01, special algorithms are slower on small graphs: {glue:text}`L01_verdict`, for those that take the GCN; for SGC alone, not counted:

@@ -971,10 +971,10 @@ for name, part in (("most", others.loc[others["beyond_low"] > 0]), ("fewest", ot
 
 # %% [markdown]
 # Where there is memory, Gold beside the original gains {glue:text}`gain_gold` over the original alone, with the whole interval above zero
-# in {glue:text}`gain_gold_above` of {glue:text}`gain_gold_rows` settings: even exact unlearning tells more about its request to who has
-# kept the first model. Of {glue:text}`gain_rows` cases of a method, a graph and a pool, {glue:text}`gain_above` gain with the whole interval;
-# {glue:text}`beyond_above` lie above Gold, most of them of {glue:text}`beyond_most`, and {glue:text}`beyond_below` below, most of
-# {glue:text}`beyond_fewest`. Below Gold a method hardly changes the model, above it the change itself names the edges.
+# in {glue:text}`gain_gold_above` of {glue:text}`gain_gold_rows` settings: there even exact unlearning tells more about its request to
+# who has kept the first model. Of {glue:text}`gain_rows` cases of a method, a graph and a pool, {glue:text}`gain_above` gain with the whole interval;
+# {glue:text}`beyond_above` lie above Gold, first among them {glue:text}`beyond_most`: there the change that a method makes tells more than
+# that of retraining. {glue:text}`beyond_below` lie below, first {glue:text}`beyond_fewest`.
 #
 # ### $(\varepsilon_L, \varepsilon_R)$ of an edge
 #
@@ -1130,8 +1130,9 @@ glue_text(
 # - O11, low-centrality edges more: {glue:text}`O11_verdict`, smallest difference {glue:text}`O11_effect`, interval
 #   {glue:text}`O11_interval`.
 # - O12, some approximate method removes half for at most a point of accuracy: {glue:text}`O12_verdict`. {glue:text}`removal_short`
-# - Unlearning can be the leak: above 1.1 times what unlinking leaves lie {glue:text}`written_in` settings. And who keeps the model
-#   before the request learns more from the one after it, even if it was retrained.
+# - Unlearning can be the leak: above 1.1 times what unlinking leaves lie {glue:text}`written_in` settings. And in
+#   {glue:text}`gain_gold_above` of {glue:text}`gain_gold_rows` settings who keeps the model before the request learns more from the one
+#   after it even if that was retrained.
 # - O13, certified methods reveal less than their certificate allows: {glue:text}`O13_verdict`, in {glue:text}`certified_told` runs on
 #   the low pool of Cora; no attack can prove a certificate. L27, low-centrality edges the weakness of all methods:
 #   {glue:text}`L27_verdict`, smallest difference {glue:text}`L27_effect`, interval {glue:text}`L27_interval`.

@@ -114,6 +114,11 @@ def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
         every.loc[("utu", "link_stealing"), "excess"]
         == excess.loc[("utu", "link_stealing", "retained", "matched"), "excess"]
     )
+    asked = excess.xs("retained", level="query")
+    for (method, attack), row in every.iterrows():  # one setting: its interval decides
+        one = asked.loc[(method, attack)].drop(index="uniform", errors="ignore").iloc[0]
+        assert (row["above"], row["below"]) == (one["excess_low"] > 0, one["excess_high"] < 0) and not one["blind"]
+    assert "link_teller" not in every.index.get_level_values("attack")  # blind against matched negatives
     assert every.index[0][0] == "utu" and "gold" not in every.index.get_level_values("method")
     rates = attack_controls.rate_table("matched").set_index("model")
     assert rates.loc["Memoriser", "Edge toggle"] > rates.loc["Gold", "Edge toggle"]

@@ -133,6 +133,9 @@ def test_low_pools_as_the_weakness_of_all_methods(monkeypatch):
     found = claims.check_fatal_weakness()
     assert found.verdict == "inconclusive" and found.effect == pytest.approx(0.01)
     assert len(claims.pool_gaps()) == 2  # Gold and the Memoriser are controls
+    status = ["ok"] * len(CORA) + ["ok", "collapsed"]  # on the high pool
+    given(monkeypatch, [*CORA, *pair], status=status)
+    assert claims.pool_gaps()["method"].tolist() == ["utu"]
     given(monkeypatch, CORA)
     assert claims.check_fatal_weakness().verdict == "holds"
 

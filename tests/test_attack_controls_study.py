@@ -114,7 +114,7 @@ def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
         every.loc[("utu", "link_stealing"), "excess"]
         == excess.loc[("utu", "link_stealing", "retained", "matched"), "excess"]
     )
-    asked = excess.xs("retained", level="query")
+    asked = excess.xs("retained", level="query").sort_index()
     for (method, attack), row in every.iterrows():  # one setting: its interval decides
         one = asked.loc[(method, attack)].drop(index="uniform", errors="ignore").iloc[0]
         assert (row["above"], row["below"]) == (one["excess_low"] > 0, one["excess_high"] < 0) and not one["blind"]

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from lethe_lib import paths
+from lethe_lib.__main__ import main as command_line
 from lethe_lib.data import load_graph
 from lethe_lib.errors import DamagedFile, DataNotFound, InputError, TrainingDiverged
 from lethe_lib.study import (
@@ -29,7 +30,7 @@ from lethe_lib.study import (
     run,
     run_all,
 )
-from lethe_lib.study.records import TIMED, configuration
+from lethe_lib.study.records import TIMED, configuration, published_settings
 from lethe_lib.study.trained import trained
 from lethe_lib.study.verify import difference, frames_difference
 
@@ -329,6 +330,46 @@ def test_publish_and_load(tmp_path, monkeypatch):
     utu = excess[(excess["method"] == "utu") & (excess["attack"] == "link_teller")].iloc[0]
     means = rows.groupby("method")["link_teller_auc"].mean()
     assert utu["excess"] == pytest.approx(means["utu"] - means["gold"])
+
+
+def test_a_published_study_is_extended_without_its_old_runs(tmp_path, monkeypatch, capsys):
+    """Setting by setting: what is published whole is left alone, and the tables are those of a study published at once."""
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path / "results"))
+    old, store = small_study(), RecordStore(tmp_path / "records" / "grows")
+    new = [replace(config, forget="high") for config in old]
+    monkeypatch.setitem(STUDIES._entries, "grows", lambda: new + old)
+    extend = ["run", "grows", "--publish", "--extend", "--records", str(tmp_path / "records")]
+    assert command_line(extend) == 1
+    assert "run grows --publish" in capsys.readouterr().err  # nothing is published
+    run_all(new + old, store)
+    publish("grows", new + old, store)
+    whole = [load_records("grows"), load_records("grows_excess")]
+    publish("grows", old, store)
+    assert len(load_records("grows")) == len(old)
+    for config in old:
+        (store.folder / f"{config.key}.json").unlink()
+    assert command_line(extend) == 0
+    assert "10 of 20 runs are published" in capsys.readouterr().out
+    for before, name in zip(whole, ("grows", "grows_excess"), strict=True):
+        assert frames_difference([(before, load_records(name))]) == (0.0, "")
+        assert load_records(name).columns.tolist() == before.columns.tolist()
+    assert not any(store.finished(config.key) for config in old)
+    # a setting with a run that is not published, and one with a run too many, are made anew
+    assert published_settings("grows", [*new, *old[1:]]) == {config.key for config in new}
+    assert published_settings("grows", [*new, *old, replace(old[0], seed=7)]) == {config.key for config in new}
+    assert published_settings("grows", [replace(config, seed=8) for config in old]) == set()
+    monkeypatch.setitem(STUDIES._entries, "grows", lambda: old)  # and nothing is to do: the other half goes
+    assert command_line(extend) == 0
+    assert len(load_records("grows")) == len(old) and set(load_records("grows_excess")["forget"]) == {"low"}
+
+
+def test_extending_is_refused_where_it_cannot_be_done(capsys):
+    assert command_line(["run", "first_slice", "--extend"]) == 1
+    assert "give both" in capsys.readouterr().err
+    assert command_line(["run", "edge_audit", "--publish", "--extend"]) == 1
+    assert "as a whole" in capsys.readouterr().err
+    assert command_line(["run", "sampling_priors", "--publish", "--extend"]) == 1
+    assert "takes no --extend" in capsys.readouterr().err
 
 
 def test_an_empty_store_says_how_to_fill_it(tmp_path):

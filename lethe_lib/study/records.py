@@ -7,6 +7,7 @@ every node and their posteriors; for the edge audit, residual memory, the error 
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 
@@ -46,6 +47,12 @@ TABLES_BESIDE = {
     certified_requests.CertifiedRequestConfiguration: certified_requests.frames,
 }
 """Kind of run -> the further tables of its study, by the last part of their name."""
+
+SETTING = {
+    UnlearningConfiguration: ("data", "preset", "backbone", "forget", "fraction", "hops"),
+    attack_controls.AttackControlsConfiguration: ("data", "forget"),
+}
+"""Kind of run -> the fields that name its rows in the table of excesses over Gold."""
 
 TIMED = (
     "seconds",
@@ -111,29 +118,89 @@ def load_records(study: str, where: str | Path = "published") -> pd.DataFrame:
     return frame([store.read(key) for key in keys])
 
 
-def publish(study: str, configs: list[Configuration], store: RecordStore) -> list[Path]:
+def publish(
+    study: str, configs: list[Configuration], store: RecordStore, kept: Collection[str] = frozenset()
+) -> list[Path]:
     """Write the finished records of a study into ``results/``; returns the files written.
+
+    Args:
+        study: its name, that of the files.
+        configs: all runs of the study. What stands in ``results/`` beside them is dropped.
+        store: where the records lie.
+        kept: keys of runs (:func:`published_settings`) whose rows stay as ``results/`` has them; the store need not hold them.
 
     Raises:
         InputError: a record of the study is missing, so that a half study is never published unseen.
     """
-    missing = sum(not store.finished(config.key) for config in configs)
+    new = [config for config in configs if config.key not in kept]
+    missing = sum(not store.finished(config.key) for config in new)
     if missing:
         raise InputError(f"{missing} of {len(configs)} runs of {study} have no record yet: run them first")
+    tables = {study: frame([store.read(config.key) for config in new])} if new else {}
+    tables |= {f"{study}_{name}": table for name, table in _tables_beside(new, store).items()}
+    if kept:
+        tables = _beside_the_kept(study, configs, kept, tables)
+    excess = f"{study}_excess"
+    if excess in tables:
+        by = list(SETTING[type(configs[0])])
+        tables[excess] = tables[excess].sort_values(by, ignore_index=True, kind="stable")
     folder = paths.results()
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{study}.parquet"]
-    frame([store.read(config.key) for config in configs]).to_parquet(files[0], compression="zstd", index=False)
-    attacked = [c for c in configs if isinstance(c, UnlearningConfiguration) and c.attacks]
-    if attacked:
-        files.append(folder / f"{study}_excess.parquet")
-        excess_frame(attacked, store).to_parquet(files[1], compression="zstd", index=False)
-    for kind, tables in TABLES_BESIDE.items():
-        if all(isinstance(config, kind) for config in configs):
-            for name, table in tables(configs, store).items():
-                files.append(folder / f"{study}_{name}.parquet")
-                table.to_parquet(files[-1], compression="zstd", index=False)
+    files = []
+    for name, table in tables.items():
+        files.append(folder / f"{name}.parquet")
+        table.to_parquet(files[-1], compression="zstd", index=False)
     return files
+
+
+def _tables_beside(configs: list[Configuration], store: RecordStore) -> dict[str, pd.DataFrame]:
+    """The further tables of a study, by the last part of their name."""
+    attacked = [config for config in configs if isinstance(config, UnlearningConfiguration) and config.attacks]
+    if attacked:
+        return {"excess": excess_frame(attacked, store)}
+    for kind, tables in TABLES_BESIDE.items():
+        if configs and all(isinstance(config, kind) for config in configs):
+            return tables(configs, store)
+    return {}
+
+
+def published_settings(study: str, configs: list[Configuration]) -> set[str]:
+    """The keys of the runs whose setting stands in ``results/`` as the study has it now: nothing of it has to be done again.
+
+    A setting is what rows of the table of excesses share, so they are made together: with one run more or fewer than are
+    published, none of its runs is among the keys.
+
+    Raises:
+        InputError: nothing is published of the study, or its further tables cannot be put together from parts.
+    """
+    if any(type(config) not in SETTING for config in configs):
+        raise InputError(f"{study} is published as a whole: leave out --extend")
+    names = list(SETTING[type(configs[0])])
+    done = load_records(study).groupby(names)["key"].agg(set).to_dict()
+    settings: dict[tuple, set[str]] = {}
+    for config in configs:
+        settings.setdefault(_setting(config), set()).add(config.key)
+    return set().union(*(keys for setting, keys in settings.items() if keys == done.get(setting)))
+
+
+def _setting(config: Configuration) -> tuple:
+    return tuple(getattr(config, name) for name in SETTING[type(config)])
+
+
+def _beside_the_kept(
+    study: str, configs: list[Configuration], kept: Collection[str], new: dict[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """The published rows of the kept runs and settings together with the new rows."""
+    excess, names = f"{study}_excess", list(SETTING[type(configs[0])])
+    own = load_records(study)
+    parts = {study: [own[own["key"].isin(kept)], new.get(study)]}
+    if (paths.results() / f"{excess}.parquet").exists():
+        old, settings = load_records(excess), {_setting(config) for config in configs if config.key in kept}
+        stays = [row in settings for row in old[names].itertuples(index=False, name=None)]
+        parts[excess] = [old[stays], new.get(excess)]
+    tables = {name: pd.concat(both, ignore_index=True) for name, both in parts.items()}
+    tables[study] = tables[study].sort_values("config_json", ignore_index=True)
+    return tables
 
 
 def excess_frame(configs: list[UnlearningConfiguration], store: RecordStore) -> pd.DataFrame:

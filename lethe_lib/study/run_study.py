@@ -13,12 +13,12 @@ from lethe_lib.errors import InputError
 from lethe_lib.paths import results
 from lethe_lib.study.configuration import Configuration
 from lethe_lib.study.parameters import at_least, writable_folder
-from lethe_lib.study.records import publish
+from lethe_lib.study.records import publish, published_settings
 from lethe_lib.study.runner import run_all
 from lethe_lib.study.store import RecordStore, default_root
 from lethe_lib.study.studies import OWN_STUDIES, STUDIES, require_study
 
-OF_LISTS = {"preset": None, "workers": 1, "device": "auto"}
+OF_LISTS = {"preset": None, "workers": 1, "device": "auto", "extend": False}
 """Options, with their defaults, that studies which are not lists of runs do not take."""
 
 
@@ -34,6 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=at_least(1), default=1, help=f"local processes (default: 1){own}")
     parser.add_argument("--device", default="auto", help=f"auto, cpu, cuda, ... (default: auto){own}")
     parser.add_argument("--publish", action="store_true", help="write results/ when every run has a record")
+    parser.add_argument(
+        "--extend",
+        action="store_true",
+        help="with --publish: leave the settings that results/ holds whole as they are, and do the others alone",
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -47,14 +52,23 @@ def main(arguments: argparse.Namespace) -> int:
         configs = [config for config in configs if config.preset == arguments.preset]
     if arguments.publish and (arguments.only or arguments.preset):
         raise InputError("--publish takes a whole study: leave out --only and --preset")
+    if arguments.extend and not arguments.publish:
+        raise InputError("--extend says what --publish leaves as it is: give both")
+    kept = published_settings(arguments.study, configs) if arguments.extend else set()
+    if kept:
+        print(
+            f"{len(kept)} of {len(configs)} runs are published with their whole setting and stay as they are",
+            flush=True,
+        )
+    to_do = [config for config in configs if config.key not in kept]
     root = record_root(arguments.records)
     store = RecordStore(root / arguments.study)
-    adopted = take_over(configs, store, root)
+    adopted = take_over(to_do, store, root)
     if adopted:
         print(f"{adopted} runs were done for another study and are taken over", flush=True)
-    run_all(configs, store, root / "models", arguments.device, arguments.workers, partial(print, flush=True))
+    run_all(to_do, store, root / "models", arguments.device, arguments.workers, partial(print, flush=True))
     if arguments.publish:
-        for path in publish(arguments.study, configs, store):
+        for path in publish(arguments.study, configs, store, kept):
             print(f"published {path}")
     return 0
 

@@ -156,10 +156,10 @@ def _memory() -> str:
     return (
         "**Memory.** In the randomised edge audit, where an exact answer has an AUC of one half, unlinking leaves memory in "
         f"{unlinked['to_remove'].eq(True).sum()} of {len(unlinked)} settings (graph, pool), with AUCs up to "
-        f"{unlinked['auc'].max():.2f}. Of {len(methods)} methods {methods['removes'].sum() or 'none'} removes half of it in all "
-        f"{methods.attrs['settings']} settings that can tell, for at most a point of accuracy; added up over them "
-        f"{METHOD_TITLES[best['method']]} leaves {best['residual']:.2f} of it, and {METHOD_TITLES[worst['method']]} "
-        f"{worst['residual']:.1f} times as much as unlinking"
+        f"{unlinked['auc'].max():.2f}. Of {len(methods)} methods {methods['removes'].sum() or 'none'} is shown to remove half of "
+        f"it in all {methods.attrs['settings']} settings that can tell, for at most a point of accuracy; added up over them "
+        f"{METHOD_TITLES[best['method']]} leaves {best['residual']:.2f} of it, where training stopped early, and "
+        f"{METHOD_TITLES[worst['method']]} {worst['residual']:.1f} times as much as unlinking"
         f"{': it writes the request into the model' if worst['residual'] > 1 else ''}."
     )
 

@@ -41,7 +41,8 @@ def memory_frame(configs: list[EdgeAuditConfiguration], store: RecordStore) -> p
 
     Returns:
         One row a (run, adversary): ``key``, ``method``, ``auc``, ``low``, ``high``; ``residual`` with ``residual_low`` and
-        ``residual_high`` (nan where there is nothing to remove, or no run of ``utu``); ``to_remove``. Of the headline also
+        ``residual_high`` (nan where there is nothing to remove, no run of ``utu``, or priors that differ between edges, so
+        that the AUC is not one half without memory); ``to_remove``. Of the headline also
         ``detectable``, the smallest residual memory that the test against tossed coins would have found with probability 0.8,
         and for runs on a low pool ``gap`` with its ends, the AUC above that on the high pool, where it was run: the pools
         share coins and seeds, so trials are left out in common. Of ``before_after`` the ``gain`` over the original alone and
@@ -74,7 +75,8 @@ def _row(
     """The row of a run and an adversary, held against unlinking in the same setting."""
     found = estimates[config][adversary]
     row = {**_of(config, adversary, found), "to_remove": False}
-    if unlinked is not None:
+    row |= dict.fromkeys(("residual", "residual_low", "residual_high"), np.nan)
+    if unlinked is not None and not config.spread:
         other = estimates[unlinked][adversary]
         left = residual_memory(found, other)
         row |= {"residual": left.value, "residual_low": left.low, "residual_high": left.high}

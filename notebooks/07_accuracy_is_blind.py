@@ -328,7 +328,7 @@ show_table(
             "95 % interval": intervals,
         }
     ),
-    "Largest excess over Gold of every method and attack over twelve settings, with bootstrap intervals over pairs and seeds.",
+    "Largest departure from Gold, of either sign, of every method and attack over twelve settings, with bootstrap intervals over pairs and seeds.",
 )
 unlinked = part[part["method"] == "utu"]
 glue_number("unlinked_cells", len(unlinked))

@@ -220,6 +220,22 @@ def test_request_steps_count_a_retraining_where_the_budget_is_gone(tables):
     assert large["bound_budgets"] == pytest.approx(2.0)
     needed = native_family.needed_noise_table(steps).set_index("method")
     assert needed.loc["CGU", "borne"] == 0.1 and needed.loc["CGU", "largest request"] == "1 of 10"
+    assert needed.loc["CGU", "needed, 5 %"] == pytest.approx(8e-2)
+
+
+def test_a_request_is_carried_when_every_seed_carries_it(tables):
+    """The second seed needs more noise and has a larger bound: it decides, and it is the one that trains again."""
+    steps = tables["certified_requests_steps"]
+    worse = (steps["seed"] == 1) & (steps["edges"] == 1)
+    steps.loc[worse, ["needed_noise", "bound"]] = [0.032, 0.02]
+    steps = native_family.request_steps()
+    needed = native_family.needed_noise_table(steps).set_index("method")
+    assert needed.loc["CGU", "largest request"] == "none"
+    assert needed.loc["CGU", "needed, 1 edge"] == pytest.approx(0.016)  # geometric mean of 0.008 and 0.032
+    tables["certified_requests"] = tables["certified_requests"].head(2)  # one ridge
+    assert native_family.ridge_table(steps)["carried, %"].tolist() == [0.0]
+    crosses = [line for line in native_family.time_figure(steps).axes[0].lines if line.get_marker() == "x"]
+    assert [line.get_xdata().tolist() for line in crosses] == [[1, 10]] * 3
 
 
 def test_the_ridge_table_pairs_accuracy_with_budget(tables):
@@ -251,9 +267,8 @@ def test_the_table_beside_gold_keeps_the_counts_of_attacks(monkeypatch):
     }  # fmt: skip
     monkeypatch.setattr(native_family, "outcomes", lambda methods, study, backbone: pd.DataFrame([row]))
     shown = native_family.beside_gold(("utu",), "sgc").iloc[0]
-    assert len(shown) == 8 and shown[["LinkTeller", "Link Stealing", "E-UMIA"]].tolist() == [
-        "0/0 of 1", "0/1 of 1", "1/0 of 1",
-    ]  # fmt: skip
+    assert len(shown) == 9 and shown[["LinkTeller", "Link Stealing", "E-UMIA"]].tolist() == ["0/0", "0/1", "1/0"]
+    assert shown["cells"] == "1"
 
 
 def with_idea(steps):

@@ -282,14 +282,17 @@ def test_figures_draw_every_cell_and_mark_collapse(use):
         excess({("scrub", "link_stealing"): (0.01, 0.02, 0.03)}),
     )
     fig = accuracy_figure(("gold", "scrub"))
-    drawn = [line for ax in fig.axes for line in ax.get_lines() if line.get_marker() in ("o", "X")]
+    drawn = [line for ax in fig.axes for line in ax.get_lines() if line.get_marker() in ("o", "x")]
     assert len(drawn) == 4 * 2 * 5
-    crosses = [line for line in drawn if line.get_marker() == "X"]
+    crosses = [line for line in drawn if line.get_marker() == "x"]
     assert len(crosses) == 2 and np.allclose([line.get_xdata()[0] for line in crosses], -5.0)
     axes = {ax.get_title(): ax for ax in excess_figure(("scrub",), "published").axes}
-    points = [line for line in axes["Link Stealing, low set"].get_lines() if line.get_marker() in ("o", "X")]
+    points = [line for line in axes["Link Stealing, low set"].get_lines() if line.get_marker() in ("o", "x")]
     assert len(points) == 5 and np.allclose([line.get_xdata()[0] for line in points], 0.02)
-    assert sum(line.get_marker() == "X" for line in points) == 1
+    assert sum(line.get_marker() == "x" for line in points) == 1
+    use(records({("scrub", "corrected"): -0.05}).query("method != 'scrub' or preset == 'corrected'"))
+    notes = {ax.get_title(): [text.get_text() for text in ax.texts] for ax in accuracy_figure(("gold", "scrub")).axes}
+    assert notes["corrected, low set"] == [] and notes["published, high set"] == ["not run"]
 
 
 def test_backbones_stand_side_by_side(use):
@@ -299,7 +302,7 @@ def test_backbones_stand_side_by_side(use):
     found = backbones_table(("utu", "salun")).set_index("method")
     assert list(found.columns) == ["GCN", "GAT"]
     assert found.loc["SalUn"].tolist() == ["-2.0", "-2.0 (collapsed)"]
-    assert found.loc["UtU"].tolist() == ["+0.0", "+0.0"]
+    assert found.loc["UtU"].tolist() == ["0.0", "0.0"]
 
 
 # The benchmark's table
@@ -377,7 +380,7 @@ def test_the_chosen_settings_are_those_of_the_published_search():
     for method, settings in chosen_settings(load_records("tuning")).items():
         if method in methods:
             for name, value in settings.items():
-                assert f"{name} {value:g}" in table.loc[families.METHOD_TITLES[method], "chosen"]
+                assert f"{name.replace('_', ' ')} {value:g}" in table.loc[families.METHOD_TITLES[method], "chosen"]
     assert table["admissible"].str.fullmatch(r"\d+ of 12").all()
 
 

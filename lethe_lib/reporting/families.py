@@ -160,9 +160,14 @@ def accuracy_figure(methods: tuple[str, ...], study: str = STUDY, backbone: str 
             part = cells[(cells["preset"] == preset) & (cells["forget"] == forget)]
             for place, colour, row in _places(part, shown):
                 ax.plot([100 * row["least"], 100 * row["most"]], [place, place], color=colour, linewidth=1.5)
-                ax.plot(100 * row["change"], place, "X" if row["broken"] else "o", color=colour, markersize=5)
+                ax.plot(100 * row["change"], place, color=colour, **_mark(row["broken"]))
             ax.axvline(0, color="0.5", linewidth=1)
             ax.set(title=f"{preset}, {forget} set")
+            ax.xaxis.set_major_locator(MaxNLocator(6))
+            for place in (place for place, name in enumerate(shown) if name not in set(part["method"])):
+                ax.annotate(
+                    "not run", (0.98, place), xycoords=("axes fraction", "data"), ha="right", va="center", color="0.4"
+                )
             ax.set_yticks(range(len(shown)), [METHOD_TITLES[method] for method in shown])
     axes[0, 0].invert_yaxis()
     for ax in axes[-1]:
@@ -191,7 +196,7 @@ def excess_figure(methods: tuple[str, ...], preset: str, study: str = STUDY, bac
             ax.axvspan(gold["excess_low"].min(), gold["excess_high"].max(), color="0.85", zorder=0)
             for place, colour, row in _places(part, shown):
                 ax.plot([row["excess_low"], row["excess_high"]], [place, place], color=colour, linewidth=1.5)
-                ax.plot(row["excess"], place, "X" if row["broken"] else "o", color=colour, markersize=5)
+                ax.plot(row["excess"], place, color=colour, **_mark(row["broken"]))
             ax.axvline(0, color="0.5", linewidth=1)
             ax.set(title=f"{title}, {forget} set")
             ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -358,7 +363,12 @@ def search(methods: tuple[str, ...]) -> pd.DataFrame:
 
 
 def chosen_table(methods: tuple[str, ...]) -> pd.DataFrame:
-    """The chosen settings of the methods, with what the rule weighed."""
+    """The chosen settings of the methods, with what the rule weighed.
+
+    Returns:
+        one row a method: ``chosen``; ``admissible`` settings of those tried; ``accuracy``, change on validation nodes in points;
+        ``loss`` on the forget samples and ``aim``, the reference loss, in nats; ``change`` of the weights.
+    """
     table = search(methods)
     rows = []
     for method in methods:
@@ -367,12 +377,14 @@ def chosen_table(methods: tuple[str, ...]) -> pd.DataFrame:
             rows.append(
                 {
                     "method": METHOD_TITLES[method],
-                    "chosen": ", ".join(f"{name} {value:g}" for name, value in row["settings"].items()),
+                    "chosen": ", ".join(
+                        f"{name.replace('_', ' ')} {value:g}" for name, value in row["settings"].items()
+                    ),
                     "admissible": f"{tried['admissible'].sum()} of {len(tried)}",
-                    "validation accuracy, points": as_points(row["accuracy_change"]),
-                    "forget loss": row["forget_loss"],
-                    "reference": row["reference_loss"],
-                    "weight change": row["weight_change"],
+                    "accuracy": as_points(row["accuracy_change"]),
+                    "loss": row["forget_loss"],
+                    "aim": row["reference_loss"],
+                    "change": row["weight_change"],
                 }
             )
     return pd.DataFrame(rows)
@@ -442,7 +454,7 @@ def as_points(change: float) -> str:
         >>> as_points(-0.0123)
         '-1.2'
     """
-    return f"{100 * change:+.1f}"
+    return f"{100 * change:+.1f}".replace("-0.0", "0.0").replace("+0.0", "0.0")
 
 
 def _places(part: pd.DataFrame, methods: list[str]):
@@ -467,5 +479,11 @@ def _colour(data: str) -> str:
 def _graph_legend(fig: Figure, table: pd.DataFrame) -> None:
     names = _graphs(table)
     handles = [plt.Line2D([], [], color=_colour(name), marker="o", linewidth=1.5) for name in names]
-    labels = [graph_title(name) for name in names]
-    fig.legend(handles, labels, loc="outside lower center", ncols=max(1, len(names)))
+    handles.append(plt.Line2D([], [], color="0.3", linestyle="", **_mark(broken=True)))
+    labels = [*(graph_title(name) for name in names), "a run collapsed"]
+    fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+
+
+def _mark(broken: bool) -> dict[str, object]:
+    """Marker of a cell: a point, or a cross where a run collapsed or diverged."""
+    return {"marker": "x", "markersize": 8, "markeredgewidth": 2} if broken else {"marker": "o", "markersize": 5}

@@ -49,12 +49,15 @@ def beside_gold(methods: tuple[str, ...], backbone: str = "gcn") -> pd.DataFrame
 
     Returns:
         its rows without times, which another study measures beside Gold, and without the spread over seeds, which the
-        figures draw; an attack's column, headed by the attack alone, holds the cells above/below Gold.
+        figures draw; ``cells``, and in an attack's column, headed by the attack alone, those of them above/below Gold.
     """
     table = outcomes(methods, NATIVE, backbone)
     attacks = {f"{title} above/below": title for title in ATTACK_TITLES.values()}
-    kept = ["method", "preset", "accuracy, points", "worst cell", "collapsed", *attacks]
-    return table[kept].rename(columns=attacks)
+    counts = table[list(attacks)].apply(lambda column: column.str.split(" of ").str[0]).rename(columns=attacks)
+    cells = table[next(iter(attacks))].str.split(" of ").str[1].rename("cells")
+    return pd.concat(
+        [table[["method", "preset", "accuracy, points", "worst cell", "collapsed"]], cells, counts], axis=1
+    )
 
 
 # Certificates
@@ -124,8 +127,8 @@ def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
 
 
 def _label(axes: list[Axes], x: str, y: str) -> None:
-    """Names of the axes, at the lowest panel of either column and at the left ones."""
-    for ax in axes[-2:]:
+    """Names of the axes: below every panel, and at the left ones."""
+    for ax in axes:
         ax.set_xlabel(x)
     for ax in axes[::2]:
         ax.set_ylabel(y)
@@ -147,7 +150,7 @@ def geometric_means(part: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFram
 
 
 def time_figure(steps: pd.DataFrame) -> Figure:
-    """Seconds over Gold's against the size of the request, a panel per graph; a cross where a retraining is included.
+    """Seconds over Gold's against the size of the request, a panel per graph; a cross where a seed includes a retraining.
 
     Args:
         steps: from :func:`request_steps`; geometric means over seeds.
@@ -160,7 +163,7 @@ def time_figure(steps: pd.DataFrame) -> Figure:
             colour, marker = STYLES[line]
             means = geometric_means(part, ("ratio",))["ratio"]
             ax.plot(means.index, means, marker=marker, color=colour, markersize=4, label=line)
-            again = part.groupby("edges")["exhausted"].mean() > 0.5
+            again = part.groupby("edges")["exhausted"].any()
             ax.plot(means.index[again], means[again], "x", color="black", markersize=7)
         ax.axhline(1, color="0.3", linewidth=1)
         ax.set(xscale="log", yscale="log", title=GRAPH_TITLES[data])
@@ -209,7 +212,7 @@ def noise_figure(steps: pd.DataFrame, where: str = "published") -> Figure:
 
 
 def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated: float = 0.02) -> pd.DataFrame:
-    """Noise that requests need beside noise that models bear, one row per graph and method, medians over seeds.
+    """Noise that requests need, geometric means over seeds, beside noise that models bear, one row per graph and method.
 
     Args:
         steps: from :func:`request_steps`. tolerated: loss of test accuracy that still counts as borne.
@@ -217,7 +220,7 @@ def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated:
     Returns:
         ``needed, 1 edge``; ``needed, 5 %``; ``borne``, the largest noise tried whose mean accuracy lies at most
         ``tolerated`` below that of the smallest, NaN where none was tried; ``largest request``, the number of edges
-        in the largest one that the method's noise carries, of those in the whole one.
+        in the largest one that the method's noise carries in every seed, of those in the whole one.
     """
     accuracies = load_records(f"{REQUESTS}_noise", where)
     steps = steps[steps["new_hessian"] & ~steps["single"]]
@@ -227,9 +230,9 @@ def needed_noise_table(steps: pd.DataFrame, where: str = "published", tolerated:
         mine = accuracies[(accuracies["data"] == data) & (accuracies["method"] == method) & same]
         means = mine.groupby("noise")["accuracy"].mean()
         borne = means[means >= means.iloc[0] - tolerated].index.max() if len(means) else np.nan
-        needed = part.groupby("edges")["needed_noise"].median()
+        needed = geometric_means(part, ("needed_noise",))["needed_noise"]
         over = part["needed_noise"] > part["noise"]
-        exhausted = over.groupby(part["edges"]).mean() > 0.5
+        exhausted = over.groupby(part["edges"]).any()
         carried = exhausted.index[~exhausted]
         rows.append(
             {
@@ -253,7 +256,7 @@ def ridge_table(steps: pd.DataFrame, where: str = "published") -> pd.DataFrame:
     Returns:
         ``head, %``, test accuracy of the head before any request, and ``trained SGC, %``, that of the victim, means over
         seeds; ``5 %, budgets``, the bound of the whole request over the budget, geometric mean; ``carried, %``, the largest
-        request that the budget carries, as a share of the whole one.
+        request that the budget carries in every seed, as a share of the whole one.
     """
     records = load_records(REQUESTS, where)
     records = records[(records["method"] == "cgu") & (records["status"] == "ok")]
@@ -263,7 +266,7 @@ def ridge_table(steps: pd.DataFrame, where: str = "published") -> pd.DataFrame:
     for (data, ridge), runs in records.groupby(["data", given.fillna(default)], sort=False):
         part = steps[(steps["data"] == data) & (steps["ridge"].fillna(default) == ridge)]
         bounds = geometric_means(part, ("bound_budgets",))["bound_budgets"]
-        carried = bounds.index[bounds <= 1]
+        carried = bounds.index[part.groupby("edges")["bound_budgets"].max().reindex(bounds.index) <= 1]
         rows.append(
             {
                 "graph": GRAPH_TITLES[data],

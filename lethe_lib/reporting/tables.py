@@ -51,8 +51,9 @@ class Table:
 
 
 def _unbroken(cell: str) -> str:
-    """A cell as HTML; no line breaks inside an interval."""
-    return re.sub(r"(?<=\[)[^\[\] ]+, [^\[\] ]+(?=\])", lambda ends: ends[0].replace(" ", "&nbsp;"), escape(cell))
+    """A cell as HTML; no line breaks inside an interval or after the sign of an exponent."""
+    cell = re.sub(r"(?<=\[)[^\[\] ]+, [^\[\] ]+(?=\])", lambda ends: ends[0].replace(" ", "&nbsp;"), escape(cell))
+    return re.sub(r"(?<=\de)-(?=\d)", "-&NoBreak;", cell)
 
 
 def _cell(value: object, digits: int) -> str:

@@ -39,7 +39,10 @@ MAIN = tuple(
 ) + tuple(("e_umia", query, "") for query in RUNGS)
 """(attack, query, negatives): what every model is asked."""
 
-TREND = tuple(("trend_attack", "retained", negatives) for negatives in ("uniform", "matched"))
+TREND = tuple(
+    ("trend_attack", query, negatives) for query in ("retained", "original") for negatives in ("uniform", "matched")
+)
+EDGES = tuple(("e_umia_edges", "retained", negatives) for negatives in ("kept edges", "matched"))
 TEMPORAL = tuple(
     (name, "retained", negatives) for name in ("link_teller", "link_stealing") for negatives in ("uniform", "matched")
 )
@@ -48,6 +51,9 @@ KEPT = ("accuracy", "auc_loss", "auc_labelled", "auc_members", "auc_all", "auc_s
 
 CONTROLS = (("gold", 0), ("gold", 1), ("utu", 0), ("untrained", 0), ("memoriser", 0))
 METHODS = ("fine_tuning", "scrub", "gif", "gnn_delete")
+TREND_METHODS = (*METHODS, "ceu", "neg_grad")
+"""Asked by TrendAttack: the two last are victims of its paper too."""
+
 OTHER_METHODS = tuple(name for name in FIRST_METHODS + LATER_METHODS if name not in METHODS)
 WIDER = ("cora", "citeseer", "dblp")
 """Graphs on which the ``OTHER_METHODS`` are asked too."""
@@ -57,7 +63,7 @@ SEEDS = {"cora": 3, "citeseer": 2, "dblp": 2, "pubmed": 2, "photo": 2, "computer
 
 FORGET = ("low", "high", "random", "community")
 FEWER = {"photo": ("low", "high", "community"), "computers": ("low", "high")}
-TRENDS = {"cora": 2, "citeseer": 1}
+TRENDS = {"cora": 2, "citeseer": 2}
 """Graph -> seeds with TrendAttack, which trains a shadow model for each."""
 
 GENERATED = "arxiv-like"
@@ -154,16 +160,18 @@ def summary(
 def attack_controls(graphs: Iterable[str] = (*SEEDS, GENERATED)) -> list[Configuration]:
     """All questions under GCN, preset ``corrected``, then TrendAttack on the small graphs and years on a generated one.
 
-    ``METHODS`` everywhere, ``OTHER_METHODS`` on the graphs ``WIDER`` and without TrendAttack, which trains a shadow a method.
+    ``METHODS`` everywhere, ``OTHER_METHODS`` on the graphs ``WIDER``; of TrendAttack, which trains a shadow a method,
+    ``TREND_METHODS``. E-UMIA on edges has runs of its own, as it was added later.
     """
     graphs = tuple(graphs)
     configs = [
-        _config(data, seed, method, offset, forget)
+        _config(data, seed, method, offset, forget, asked)
         for data, seeds in SEEDS.items()
         if data in graphs
         for seed in range(seeds)
         for forget in FEWER.get(data, FORGET)
         for method, offset in (*CONTROLS, *((name, 0) for name in METHODS + OTHER_METHODS * (data in WIDER)))
+        for asked in (MAIN, EDGES)
     ]
     configs += [  # a community found in the graph, without training again
         _config(data, seed, method, 0, "community_louvain")
@@ -178,7 +186,7 @@ def attack_controls(graphs: Iterable[str] = (*SEEDS, GENERATED)) -> list[Configu
         if data in graphs
         for seed in range(seeds)
         for forget in ("low", "high")
-        for method, offset in (*CONTROLS, *((name, 0) for name in METHODS))
+        for method, offset in (*CONTROLS, *((name, 0) for name in TREND_METHODS))
     ]
     configs += [  # a few epochs: LinkTeller does not depend on the weights, and the graph is large
         _config(GENERATED, 0, method, 0, forget, TEMPORAL, (("epochs", 10),))

@@ -50,9 +50,9 @@ TABLES_BESIDE = {
 
 SETTING = {
     UnlearningConfiguration: ("data", "preset", "backbone", "forget", "fraction", "hops"),
-    attack_controls.AttackControlsConfiguration: ("data", "forget"),
+    attack_controls.AttackControlsConfiguration: ("data", "forget", "attack"),
 }
-"""Kind of run -> the fields that name its rows in the table of excesses over Gold."""
+"""Kind of run -> the columns that name its rows in the table of excesses over Gold."""
 
 TIMED = (
     "seconds",
@@ -168,23 +168,36 @@ def published_settings(study: str, configs: list[Configuration]) -> set[str]:
     """The keys of the runs whose setting stands in ``results/`` as the study has it now: nothing of it has to be done again.
 
     A setting is what rows of the table of excesses share, so they are made together: with one run more or fewer than are
-    published, none of its runs is among the keys.
+    published, none of its runs is among the keys. A run that asks several attacks stands in several settings.
 
     Raises:
         InputError: nothing is published of the study, or its further tables cannot be put together from parts.
     """
     if any(type(config) not in SETTING for config in configs):
         raise InputError(f"{study} is published as a whole: leave out --extend")
-    names = list(SETTING[type(configs[0])])
-    done = load_records(study).groupby(names)["key"].agg(set).to_dict()
-    settings: dict[tuple, set[str]] = {}
+    records = load_records(study)
+    published = [
+        configuration(*row) for row in zip(records["kind"], map(json.loads, records["config_json"]), strict=True)
+    ]
+    done, now = _by_setting(published), _by_setting(configs)
+    partly = {key for setting, keys in now.items() if keys != done.get(setting) for key in keys}
+    return {config.key for config in configs} - partly
+
+
+def _by_setting(configs: list[Configuration]) -> dict[tuple, set[str]]:
+    """Setting -> keys of its runs."""
+    found: dict[tuple, set[str]] = {}
     for config in configs:
-        settings.setdefault(_setting(config), set()).add(config.key)
-    return set().union(*(keys for setting, keys in settings.items() if keys == done.get(setting)))
+        for setting in _settings(config):
+            found.setdefault(setting, set()).add(config.key)
+    return found
 
 
-def _setting(config: Configuration) -> tuple:
-    return tuple(getattr(config, name) for name in SETTING[type(config)])
+def _settings(config: Configuration) -> set[tuple]:
+    """The settings in which a run stands."""
+    if isinstance(config, attack_controls.AttackControlsConfiguration):
+        return {(config.data, config.forget, name) for name, _, _ in config.asked}
+    return {tuple(getattr(config, name) for name in SETTING[type(config)])}
 
 
 def _beside_the_kept(
@@ -195,7 +208,10 @@ def _beside_the_kept(
     own = load_records(study)
     parts = {study: [own[own["key"].isin(kept)], new.get(study)]}
     if (paths.results() / f"{excess}.parquet").exists():
-        old, settings = load_records(excess), {_setting(config) for config in configs if config.key in kept}
+        old, settings = (
+            load_records(excess),
+            set().union(*(_settings(config) for config in configs if config.key in kept)),
+        )
         stays = [row in settings for row in old[names].itertuples(index=False, name=None)]
         parts[excess] = [old[stays], new.get(excess)]
     tables = {name: pd.concat(both, ignore_index=True) for name, both in parts.items()}

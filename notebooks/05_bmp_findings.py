@@ -121,6 +121,7 @@ from lethe_lib.reporting import (
     check_parameters,
     glue_number,
     glue_text,
+    interval_text,
     provenance,
     show_source,
     show_table,
@@ -411,10 +412,18 @@ glue_number("odds_kept", snow["log_odds"].max(), 2)
 glue_number("odds_most", largest.min(), 2)
 glue_number("least_models", LEAST_MODELS)
 show_table(
-    by_prior.assign(graph=by_prior["graph"].map(TITLES)).rename(
-        columns={"effect": "advantage", "odds_effect": "eps_R odds", "odds_low": "odds low", "odds_high": "odds high"}
+    pd.DataFrame(
+        {"graph": by_prior["graph"].map(TITLES)}
+        | {
+            title: [
+                f"{as_text(value)} {interval_text((low, high))}"
+                for value, low, high in by_prior[[f"{word}{end}" for end in ("effect", "low", "high")]].to_numpy()
+            ]
+            for title, word in (("eps_R, ratio form", ""), ("advantage", "advantage_"), ("eps_R, odds form", "odds_"))
+        }
+        | {"5 % of eps_R, ratio": by_prior["least"], "95 %": by_prior["most"]}
     ),
-    "Rank correlation with the log prior odds under snowball sampling: of the advantage, and of eps_R in odds form.",
+    "Rank correlation with the log prior odds under snowball sampling, with 95 % intervals over nodes; and how far ratio-form eps_R spreads.",
 )
 
 # %% [markdown]
@@ -538,8 +547,9 @@ glue_number("below_untrained", in_odds["below, untrained"].min())
 # %%
 finding = check_claim("B18")
 glue_text("B18_odds", finding.by_form["odds"])
-degrees = positions[positions["feature"] == "degree"]
-for name, part in (("B18", by_prior), ("B19", degrees)):
+strongest = positions.loc[positions["effect"].abs().groupby(positions["graph"]).idxmax()]
+glue_text("B19_features", ", ".join(f"{row.feature} on {TITLES[row.graph]}" for row in strongest.itertuples()))
+for name, part in (("B18", by_prior), ("B19", strongest)):
     part = part.set_index("graph")["effect"]
     glue_text(f"{name}_where", TITLES[part.abs().idxmin()])
     rest = part.drop(part.abs().idxmin())
@@ -586,7 +596,7 @@ glue_text("B25m_odds", finding.by_form["odds"])
 #   ({glue:text}`B18_effect`, {glue:text}`B18_interval`; elsewhere {glue:text}`B18_elsewhere`), {glue:text}`B18_odds` in odds form,
 #   which contains the prior.
 # - B19, with position: {glue:text}`B19_verdict`, by {glue:text}`B19_where` ({glue:text}`B19_effect`, {glue:text}`B19_interval`;
-#   elsewhere {glue:text}`B19_elsewhere`, with the degree).
+#   elsewhere {glue:text}`B19_elsewhere`), each with the strongest of its features: {glue:text}`B19_features`.
 # - B21, snowball above uniform, less what untrained models show: {glue:text}`B21_verdict` in ratio form
 #   ({glue:text}`B21_effect` nats, {glue:text}`B21_interval`), {glue:text}`B21_odds` in odds form, at ratio 0.5; at 0.1
 #   undecided, too few nodes. Samples are not of one size everywhere: {glue:text}`starved`. In odds form the difference is {glue:text}`sampler_odds_trained_low` to

@@ -53,20 +53,29 @@ def noise(generator, frame):
 
 @pytest.mark.parametrize(("slope", "verdict"), [(1.0, "holds"), (-1.0, "holds"), (0.0, "fails"), (0.1, "inconclusive")])
 def test_leakage_that_follows_the_prior(slope, verdict, give):
-    give(table(lambda g, f: slope * f["log_odds"] + noise(g, f)))
+    give(table(noise, eps_right=lambda g, f: slope * f["log_odds"] + noise(g, f)))
     finding = claims.check_sampling_probability()
     if slope == 0.0:
         assert finding.verdict in ("fails", "inconclusive") and abs(finding.effect) < 0.1
     else:
         assert finding.verdict == verdict
-    assert finding.by_form["odds"] == "holds"  # eps_R is constant, so its odds form is the log odds itself
+    assert finding.by_form["ratio"] == finding.verdict
+    assert (finding.by_form["odds"] == "holds") == (slope != -1.0)  # there the odds take away what eps_R has
 
 
 def test_leakage_that_follows_the_degree(give):
     give(table(lambda g, f: np.log(f["degree"]) + 0.3 * noise(g, f)))
     assert claims.check_position().verdict == "holds"
+    give(table(lambda g, f: np.log(f["degree"]) + 0.3 * noise(g, f)))
+    finding = claims.check_position()  # one feature is enough
+    assert finding.verdict == "holds" and finding.effect > 0.5 and "Cora degree" in finding.detail
     give(table(noise))
     assert claims.check_position().verdict != "holds"
+    everywhere = table(lambda g, f: np.log(f["degree"]) + 0.3 * noise(g, f))
+    nothing = everywhere["graph"] == "cora"
+    everywhere.loc[nothing, "advantage"] = np.random.default_rng(0).normal(size=int(nothing.sum()))
+    give(everywhere)
+    assert claims.check_position().verdict != "holds"  # but on every graph
 
 
 def two_samplers(right_of_snowball, log_odds_of_snowball=0.0, untrained=0.0):

@@ -658,7 +658,7 @@ finding = check_claim("L17")
 # {glue:text}`gap_reading`.
 #
 # **L17.** Its estimand was narrowed to runs that time Gold beside the method after first timings, taken at different
-# loads, had been seen; its threshold was not. The comparison is between small models on small graphs, where retraining is a convex problem
+# loads, had been seen; its threshold was not. Its interval is over three graphs, which differ tenfold and more. The comparison is between small models on small graphs, where retraining is a convex problem
 # of seconds. What lazy push saves is propagation, and that is dear on graphs a thousand times larger.
 #
 # ## What would change our mind

@@ -322,26 +322,36 @@ def test_the_price_of_the_linear_backbone(gap, half, verdict):
     assert claims_certified_family.gap_verdict(gap_table(gap, half)) == verdict
 
 
+def test_the_graphs_of_the_source_decide_on_the_price_of_the_linear_backbone(monkeypatch):
+    rows = gap_table(0.03, 0.01).assign(data=["photo", "computers"])
+    far = gap_table(0.4, 0.01).assign(data=["cora", "pubmed"])
+    monkeypatch.setattr(claims_certified_family, "backbone_gap", lambda: pd.concat([rows, far], ignore_index=True))
+    finding = claims_certified_family.check_backbone_gap()
+    assert finding.verdict == "holds" and finding.effect == 0.03
+    assert "published: fails" in finding.detail and "Photo and Computers decide" in finding.detail
+
+
 @pytest.mark.parametrize(("gold", "verdict"), [(1.0, "holds"), (100.0, "fails")])
 def test_the_cost_of_certified_updates(monkeypatch, tables, gold, verdict):
     steps = planted_steps()
     idea = steps[steps["method"] == "cgu"].assign(method="idea", seconds=30.0, bound=np.nan, budget=np.nan)
     steps = pd.concat([steps, idea], ignore_index=True).assign(gold_seconds=gold)
+    steps = pd.concat([steps, steps.assign(data="dblp", seconds=1.05 * steps["seconds"])], ignore_index=True)
     steps["gold_seconds"] *= 1 + 0.01 * steps["seed"]
     tables["certified_requests_steps"] = steps
     shares = {"ceu": (0.7, 0.8), "idea": (1.4, 1.5), "cgu": (170.0,)}
     records = pd.DataFrame(
         [
-            {"backbone": "sgc", "preset": "published", "method": m, "share": s}
+            {"backbone": "sgc", "preset": "published", "method": m, "share": s, "data": data}
             for m, values in shares.items()
-            for s in values
+            for s, data in zip(values, ("cora", "dblp"))
         ]
     )
     monkeypatch.setattr(claims_certified_family, "family_records", lambda *args, **kwargs: records)
     finding = claims_certified_family.check_dearer_than_gold()
     assert finding.verdict == verdict and finding.interval[0] < finding.effect < finding.interval[1]
     assert f"corrected: {verdict}" in finding.detail and "published: fails" not in finding.detail  # 0.7 and 0.8 are few
-    assert "published: inconclusive" in finding.detail and "CGU 170 (one run)" in finding.detail
+    assert "published: inconclusive" in finding.detail and "CGU 170 (one graph)" in finding.detail
     published = claims_certified_family.published_ratios()
     assert claims_certified_family.dearer_verdict(published.assign(high=0.9)) == "fails"
     every = pd.DataFrame({"low": [1.1] * 4, "high": [1.2] * 4})
@@ -349,8 +359,11 @@ def test_the_cost_of_certified_updates(monkeypatch, tables, gold, verdict):
     assert claims_certified_family.dearer_verdict(every[:3]) == "inconclusive"
     ratios = claims_certified_family.time_ratios().set_index("method")
     assert ratios.loc["cgu", "ratio"] == pytest.approx(6.0 / gold, rel=0.02)  # a step of 1 s and a retraining of 5 s
+    assert ratios["runs"].eq(2).all()
+    one = claims_certified_family._over_graphs(pd.Series([1.0, 4.0, 8.0]), pd.Series(["a", "a", "b"]))
+    assert one[0] == pytest.approx(4.0)  # of 2 and 8
     assert ratios.loc["idea", "ratio"] == pytest.approx(ratios.loc["idea", "alone"])
-    assert len(native_family.seconds_table(native_family.request_steps())) == 4
+    assert len(native_family.seconds_table(native_family.request_steps())) == 8
 
 
 @pytest.mark.parametrize(("given", "factor", "verdict"), [(0, 2.0, "holds"), (1, 2.0, "fails"), (0, 0.5, "fails")])

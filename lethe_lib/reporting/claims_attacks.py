@@ -151,7 +151,9 @@ def check_stealing_spread() -> Finding:
             f"signed AUC "
             f"{sound['signed']:.3f}"
         )
-    detail = f"Spread of the folded AUC: {'; '.join(words)}."
+    own = attacked_records()
+    own = own[(own["preset"] == "published") & (own["backbone"] == "gcn") & own["data"].isin(MAIN_GRAPHS)]
+    detail = f"Spread of the folded AUC: {'; '.join(words)}.{without_records(own['method'])}"
     return Finding(verdict, float(least["spread"]), (float(least["low"]), float(least["high"])), detail)
 
 

@@ -13,6 +13,9 @@ from lethe_lib.study import load_records
 
 CHAPTER = "11_certified_family"
 SOURCE = "Lethe benchmark (arXiv:2610.21869)"
+PRINTED_GAPS = ("photo", "computers")
+"""Graphs at hand for which the source prints the gap of L16."""
+
 GAP = (0.012, 0.042)
 UNDER_TEST = (*CERTIFIED, "idea")
 ROUNDING = 1e-10
@@ -62,9 +65,11 @@ def check_linear_only() -> Finding:
             words[-1] += "; on SGC no bound is proved either, so nothing is certified on any backbone)"
     left = gcn[gcn["preset"] == "corrected"]["certificate_residual"]
     detail = (
-        f"{'; '.join(words)}. No proof covers a loss that is not convex in the weights; the exact gradient norm of what CEU and "
-        f"IDEA release on the GCN under corrected is {as_text(left.median(), 2)} in the median. CGU and ScaleGUN do not run "
-        "there. Effect: smallest ratio of bound to residual on SGC. The limit is that of the certificate: the steps themselves "
+        f"{'; '.join(words)}. That a GCN gets none is by definition, as the library certifies strongly convex losses alone; what "
+        "is tested are the bounds on SGC. No proof covers a loss that is not convex in the weights; the exact gradient norm of "
+        f"what CEU and IDEA release on the GCN under corrected is {as_text(left.median(), 2)} in the median. CGU and ScaleGUN do "
+        "not run there. "
+        "Effect: smallest ratio of bound to residual on SGC. The limit is that of the certificate: the steps themselves "
         "run on every backbone."
     )
     return Finding(verdicts["corrected"], float(ratio.min()), None, f"{detail[0].upper()}{detail[1:]}")
@@ -106,19 +111,27 @@ def gap_verdict(table: pd.DataFrame) -> str:
 
 
 def check_backbone_gap() -> Finding:
-    """SGC must lie 1.2 to 4.2 points below the GCN on every graph, under the benchmark's own training."""
+    """SGC must lie 1.2 to 4.2 points below the GCN on the source's graphs, under the benchmark's own training."""
     table = backbone_gap()
-    own = table[table["preset"] == "published"]
-    effect, low, high = mean_interval(own["gap"])
+    every = table[table["preset"] == "published"]
+    own = every[every["data"].isin(PRINTED_GAPS)]
+    beyond = np.maximum(GAP[0] - own["gap"], own["gap"] - GAP[1])
+    worst = own.loc[beyond.idxmax()]
     words = []
     for preset, part in table.groupby("preset", sort=False):
         gaps = ", ".join(f"{GRAPH_TITLES[row.data]} {as_points(row.gap)}" for row in part.itertuples())
         words.append(f"{preset}: {gap_verdict(part)} ({gaps} points)")
     detail = (
-        f"GCN minus SGC. {'; '.join(words)}. Effect: mean over graphs under preset published, its interval over graphs. The "
-        "benchmark's SGC propagates with another matrix and unscaled features, which ours does not copy."
+        f"GCN minus SGC, all graphs: {'; '.join(words)}. Of the three that the source prints, {_named(own['data'])} decide; "
+        "Flickr is not at hand. "
+        f"Effect: {GRAPH_TITLES[worst['data']]}, furthest from the printed range. The benchmark's SGC propagates "
+        "with another matrix and unscaled features, which ours does not copy."
     )
-    return Finding(gap_verdict(own), effect, (low, high), detail)
+    return Finding(gap_verdict(own), float(worst["gap"]), (float(worst["low"]), float(worst["high"])), detail)
+
+
+def _named(graphs: pd.Series) -> str:
+    return " and ".join(GRAPH_TITLES[name] for name in graphs)
 
 
 # L17
@@ -128,8 +141,9 @@ def time_ratios() -> pd.DataFrame:
     """Seconds of a certified update of 5 % at once over those of Gold, the SGC trained again, in the same run.
 
     Returns:
-        one row per method: geometric mean ``ratio`` over ``runs`` (graphs and seeds) with ``low`` and ``high`` of the 95 % t
-        interval of its logarithm, ``least`` and ``most``, and ``alone``, the ratio of the step without a retraining.
+        one row per method: geometric mean ``ratio`` over ``runs`` graphs, each the geometric mean over its seeds, with ``low``
+        and ``high`` of the 95 % t interval of its logarithm over graphs, ``least`` and ``most`` of single runs, and ``alone``,
+        the ratio of the step without a retraining.
     """
     steps = request_steps()
     steps = steps[~steps["single"] & (steps["line"] != "CEU, old Hessian") & steps["ridge"].isna()]
@@ -137,31 +151,35 @@ def time_ratios() -> pd.DataFrame:
     rows = []
     for method in UNDER_TEST:
         part = last[last["method"] == method]
-        ratio, low, high = ratio_interval(part["total"], part["gold_seconds"])
-        alone = float(np.exp(np.log(part["seconds"] / part["gold_seconds"]).mean()))
+        ratio, low, high = _over_graphs(part["ratio"], part["data"])
+        alone = _over_graphs(part["seconds"] / part["gold_seconds"], part["data"])[0]
         least, most = float(part["ratio"].min()), float(part["ratio"].max())
         found = {"ratio": ratio, "low": low, "high": high, "least": least, "most": most, "alone": alone}
-        rows.append({"method": method, **found, "runs": len(part)})
+        rows.append({"method": method, **found, "runs": part["data"].nunique()})
     return pd.DataFrame(rows)
+
+
+def _over_graphs(ratios: pd.Series, graphs: pd.Series) -> tuple[float, float, float]:
+    """Geometric mean over graphs of the geometric means over their runs, and its 95 % interval; NaN ends with one graph."""
+    means = np.exp(np.log(ratios).groupby(graphs).mean())
+    return ratio_interval(means, np.ones(len(means))) if len(means) > 1 else (float(means.iloc[0]), np.nan, np.nan)
 
 
 def published_ratios() -> pd.DataFrame:
     """The same for the forms of preset ``published`` on SGC, which were timed beside Gold in the study of methods.
 
     Returns:
-        one row per method: geometric mean ``ratio`` over ``runs`` with ``low`` and ``high`` of its 95 % interval, NaN where
-        there is a single run.
+        one row per method: geometric mean ``ratio`` over ``runs`` graphs with ``low`` and ``high`` of its 95 % interval, NaN
+        where there is a single graph.
     """
     records = family_records(study=NATIVE)
     records = records[(records["backbone"] == "sgc") & (records["preset"] == "published")].dropna(subset="share")
     rows = []
     for method in UNDER_TEST:
-        share = records.loc[records["method"] == method, "share"]
-        if len(share):
-            found = ratio_interval(share, np.ones(len(share))) if len(share) > 1 else (share.iloc[0], np.nan, np.nan)
-            rows.append(
-                {"method": method, **dict(zip(("ratio", "low", "high"), found, strict=True)), "runs": len(share)}
-            )
+        mine = records[records["method"] == method]
+        if len(mine):
+            found = dict(zip(("ratio", "low", "high"), _over_graphs(mine["share"], mine["data"]), strict=True))
+            rows.append({"method": method, **found, "runs": mine["data"].nunique()})
     return pd.DataFrame(rows, columns=["method", "ratio", "low", "high", "runs"])
 
 
@@ -188,7 +206,7 @@ def check_dearer_than_gold() -> Finding:
     with_paper = [f"{METHOD_TITLES[m]} {as_text(part['ratio'].median(), 2)}" for m, part in paper.groupby("method")]
     beside = [
         f"{METHOD_TITLES[row.method]} {as_text(row.ratio, 2)} "
-        + (f"[{as_text(row.low, 2)}, {as_text(row.high, 2)}]" if row.runs > 1 else "(one run)")
+        + (f"[{as_text(row.low, 2)}, {as_text(row.high, 2)}]" if row.runs > 1 else "(one graph)")
         for row in published.itertuples()
     ]
     detail = (
@@ -219,9 +237,11 @@ CLAIMS = (
         sentence="SGC is 1.2 to 4.2 points below the GCN.",
         source=SOURCE,
         estimand="Test accuracy of the original GCN minus that of the original SGC on the graph with the edges, paired by seed; "
-        "five graphs, three seeds, both presets. The verdict is that under preset published, the benchmark's training.",
-        threshold="Fails if the 95 % interval over seeds of any graph lies wholly outside 1.2 to 4.2 points, holds if the mean "
-        "of every graph lies inside and its interval above zero.",
+        "three seeds. The verdict is that under preset published, the benchmark's training, on Photo and Computers, of which the "
+        "source prints it (with Flickr); other graphs and the other preset stand beside it. After a first look: all five graphs "
+        "had decided.",
+        threshold="Fails if the 95 % interval over seeds of either graph lies wholly outside 1.2 to 4.2 points, holds if both "
+        "means lie inside and their intervals above zero.",
         chapter=CHAPTER,
         check=check_backbone_gap,
     ),
@@ -231,10 +251,12 @@ CLAIMS = (
         source=SOURCE,
         estimand="Seconds of the update of 5 % random edges at once, with one retraining of the method's own original where the "
         "bound exceeds the budget of (1, 1e-4), over the seconds of Gold on the same SGC in the same run; geometric mean over "
-        "graphs and seeds for each of CEU, IDEA, CGU and ScaleGUN, preset corrected; the smallest of the four is the effect. "
+        "graphs, each the mean over its seeds, for each of CEU, IDEA, CGU and ScaleGUN, preset corrected; the smallest of the "
+        "four is the effect. "
         "Preset published has a verdict beside it, over Gold in the study of methods. Narrowed to runs that time Gold beside "
-        "the method after a first look at timings.",
-        threshold="Holds if the 95 % interval over runs lies above one for all four methods, fails if it lies below one for "
+        "the method after a first look at timings; later the interval was taken over graphs, whose ratios differ far more than "
+        "those of seeds, in place of runs.",
+        threshold="Holds if the 95 % interval over graphs lies above one for all four methods, fails if it lies below one for "
         "any.",
         chapter=CHAPTER,
         check=check_dearer_than_gold,

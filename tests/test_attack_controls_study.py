@@ -6,9 +6,11 @@ import pytest
 
 from lethe_lib.reporting import VERDICTS, attack_controls, claims_attacks
 from lethe_lib.study.attack_controls import (
+    EDGES,
     MAIN,
     SEEDS,
     TEMPORAL,
+    TREND,
     AttackControlsConfiguration,
     frames,
     is_blind,
@@ -23,7 +25,7 @@ ASKED = tuple(
     entry
     for entry in MAIN
     if entry[1] in ("retained", "original") and entry[0] in ("link_teller", "link_stealing", "edge_toggle", "e_umia")
-)
+) + (*EDGES, *TREND)
 TRAINING = (("epochs", 40), ("hidden", 16))
 
 
@@ -120,6 +122,20 @@ def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
         assert (row["above"], row["below"]) == (one["excess_low"] > 0, one["excess_high"] < 0) and not one["blind"]
     assert "link_teller" not in every.index.get_level_values("attack")  # blind against matched negatives
     assert every.index[0][0] == "utu" and "gold" not in every.index.get_level_values("method")
+    kept = attack_controls.kept_edges_table().set_index("model")
+    assert kept.index.tolist() == ["Original's weights (UtU)", "Gold", "Untrained", "Memoriser"]
+    assert kept.loc["Memoriser", "kept edges: AUC"] > kept.loc["Gold", "kept edges: AUC"]
+    assert kept.loc["Gold", "matched: above, below"] == "0, 0 of 1"
+    trend = attack_controls.trend_table().set_index("model")
+    assert trend.index.tolist()[:3] == ["Original, full graph", "Original's weights (UtU)", "Gold"]
+    for title, method, query in (("Gold", "gold", "retained"), ("Original, full graph", "utu", "original")):
+        asked_there = excess.loc[(method, "trend_attack", query, "matched")]
+        assert trend.loc[title, "matched: forgotten"] == pytest.approx(asked_there["auc"])
+        assert trend.loc[title, "matched: 1 %"] == pytest.approx(asked_there["tpr"])
+    flags = excess.loc[("gold", "trend_attack", "retained")]["blind"].astype(bool)
+    words = attack_controls.blind_settings("trend_attack")
+    assert all(f"{kind} {int(flags[kind])} of 1" in words for kind in ("uniform", "matched"))
+    assert attack_controls.blind_settings("link_stealing_supervised") == "not asked"
     rates = attack_controls.rate_table("matched").set_index("model")
     assert rates.loc["Memoriser", "Edge toggle"] > rates.loc["Gold", "Edge toggle"]
     strata = attack_controls.strata_table().iloc[0]

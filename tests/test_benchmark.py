@@ -16,7 +16,7 @@ from lethe_lib import paths
 from lethe_lib.__main__ import main as command_line
 from lethe_lib.errors import InputError
 from lethe_lib.reporting import CLAIMS, Finding, claims_attacks, claims_benchmark
-from lethe_lib.reporting.benchmark_figures import fronts_figure, pareto_front, ranking_figure
+from lethe_lib.reporting.benchmark_figures import distance_from_gold, fronts_figure, pareto_front, ranking_figure
 from lethe_lib.reporting.benchmark_tests import (
     controls_against_gold,
     gold_tests_table,
@@ -292,7 +292,7 @@ def test_names_that_the_leaderboard_does_not_know_are_named(option, message, cap
 
 def leak_row(method, data, excess, attack="link_stealing", forget="low", auc=0.5):
     row = {"data": data, "preset": "corrected", "backbone": "gcn", "forget": forget, "method": method, "attack": attack}
-    return {**row, "excess": excess, "auc": auc}
+    return {**row, "excess": excess, "excess_low": excess - 0.015, "excess_high": excess + 0.015, "auc": auc}
 
 
 def test_methods_are_tested_over_settings_with_correction():
@@ -305,6 +305,7 @@ def test_methods_are_tested_over_settings_with_correction():
     assert found.loc["scrub", "p"] == pytest.approx(2 / 2**8) and found.loc["scrub", "settings"] == 8
     assert found.loc["scrub", "p_holm"] == pytest.approx(4 / 2**8)
     assert found.loc["scrub", "effect"] == 1.0 and abs(found.loc["fisher", "effect"]) < 0.2
+    assert found[["above", "below", "cells"]].to_numpy().tolist() == [[14, 0, 16], [3, 4, 8]]
     tied = [leak_row("npo", g, 0.0) for g in graphs]
     found = methods_against_gold(pd.DataFrame([*rows, *tied]), "link_stealing").set_index("method")
     assert found.loc["npo", ["excess", "effect", "p", "p_holm"]].tolist() == [0.0, 0.0, 1.0, 1.0]
@@ -371,6 +372,27 @@ def test_sets_between_the_extremes_by_hand():
 def test_pareto_front_by_hand():
     x, y = np.array([1.0, 2.0, 3.0, 3.0, 1.0]), np.array([3.0, 2.0, 1.0, 2.0, 3.0])
     assert pareto_front(x, y).tolist() == [True, True, True, False, True]  # equal points beat nobody
+
+
+def test_the_distance_from_gold_does_not_cancel_sides(tables):
+    """Above Gold on low sets and as far below on high ones: no excess in the mean, and a distance all the same."""
+    records, excess = tables
+    own = excess["method"] == "scrub"
+    sides = np.where(excess["forget"] == "low", 0.2, -0.2)
+    excess = excess.assign(excess=np.where(own, sides, excess["excess"]))
+    excess = excess[excess["forget"].isin(["low", "high"])]
+    board = leaderboard(records, excess, residual_memory_table()).set_index("method")
+    assert board.loc["scrub", "link_stealing_distance"] == pytest.approx(0.2)
+    assert abs(board.loc["scrub", "link_stealing_excess"]) < 0.01
+    away = distance_from_gold(board.assign(link_teller_distance=9.0), ["link_stealing"])
+    assert (
+        away["scrub"] == pytest.approx(0.2) and distance_from_gold(board.assign(link_teller_distance=9.0)).eq(9).all()
+    )
+    counted = methods_against_gold(
+        excess.assign(excess_low=excess["excess"] - 0.1, excess_high=excess["excess"] + 0.1), "link_stealing"
+    )
+    row = counted.set_index("method").loc["scrub"]
+    assert row["above"] == row["below"] == row["cells"] / 2
 
 
 def test_figures_draw_what_they_are_given(tables):

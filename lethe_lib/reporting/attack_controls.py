@@ -13,7 +13,7 @@ from lethe_lib.attacks.strata import STRATA
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
-from lethe_lib.study.attack_controls import MAIN, METHODS, OTHER_METHODS, RUNGS, WIDER, question
+from lethe_lib.study.attack_controls import MAIN, METHODS, OTHER_METHODS, RUNGS, TREND_METHODS, WIDER, question
 from lethe_lib.study.benchmark import benchmark_records
 
 STUDY = "attack_controls"
@@ -117,20 +117,66 @@ def rate_table(negatives: str) -> pd.DataFrame:
 
 
 def trend_table() -> pd.DataFrame:
-    """TrendAttack against forgotten and other edges, mean over settings: one row per model."""
-    records = controls_records()
-    rows = []
-    for title, method, query in _models():
-        if query == "original":
+    """TrendAttack on every model it was asked about, means over settings.
+
+    Returns:
+        one row per model and for either kind of negatives: AUC of ``forgotten`` edges, of ``other edges`` and of ``all``, the
+        rate of forgotten edges found at ``1 %`` false positives, and in how many settings the interval of the excess over
+        Gold lies ``above, below`` zero.
+    """
+    records, excess = controls_records(), controls_excess()
+    excess, rows = excess[excess["attack"] == "trend_attack"], []
+    asked = {(name, METHOD_TITLES[name]) for name in TREND_METHODS}
+    for title, method, query in _models() + [(title, name, "retained") for name, title in sorted(asked)]:
+        if title in {row["model"] for row in rows}:
             continue
-        part = records[records["method"] == method]
+        own = excess[(excess["method"] == method) & (excess["query"] == query)]
         row = {"model": title}
         for negatives in ("uniform", "matched"):
-            tag = question("trend_attack", "retained", negatives)
-            if f"{tag}_auc" not in records:
-                return pd.DataFrame()
+            tag, part = question("trend_attack", query, negatives), own[own["negatives"] == negatives]
+            mine = records[(records["method"] == method) & records.get(f"{tag}_auc", records["seed"] * np.nan).notna()]
+            settings = mine.groupby(["data", "forget"])
             for name, number in (("forgotten", "auc"), ("other edges", "auc_members"), ("all", "auc_all")):
-                row[f"{negatives}: {name}"] = float(part[f"{tag}_{number}"].mean())
+                row[f"{negatives}: {name}"] = float(settings[f"{tag}_{number}"].mean().mean()) if len(mine) else np.nan
+            row[f"{negatives}: 1 %"] = part["tpr"].mean()
+            if query == "retained":
+                sides = (part["excess_low"] > 0).sum(), (part["excess_high"] < 0).sum()
+                row[f"{negatives}: above, below"] = f"{sides[0]}, {sides[1]} of {len(part)}"
+        rows.append(row)
+    return pd.DataFrame(rows) if len(excess) else pd.DataFrame()
+
+
+def blind_settings(attack: str) -> str:
+    """Where an attack is blind on the retained graph, per kind of negatives, as part of a sentence."""
+    table = controls_excess()
+    table = table[(table["attack"] == attack) & (table["query"] == "retained") & (table["method"] == "gold")]
+    words = []
+    for negatives, part in table.groupby("negatives", sort=False):
+        places = [f"{graph_title(row.data)}, {row.forget}" for row in part[part["blind"].astype(bool)].itertuples()]
+        words.append(f"{negatives} {len(places)} of {len(part)}" + (f" ({'; '.join(places)})" if places else ""))
+    return "; ".join(words) or "not asked"
+
+
+def kept_edges_table() -> pd.DataFrame:
+    """E-UMIA on edges over all settings: forgotten edges against kept ones, and against pairs that were never edges.
+
+    Returns:
+        one row per model and for either kind of negatives: mean ``AUC`` over settings, the rate found at ``1 %`` false
+        positives, and in how many settings the interval of the excess over Gold lies ``above, below`` zero; controls first.
+    """
+    table = controls_excess()
+    table = table[table["attack"] == "e_umia_edges"]
+    rows = []
+    for method in ("utu", "gold", "untrained", "memoriser", *METHODS, *OTHER_METHODS):
+        own = table[table["method"] == method]
+        if own.empty:
+            continue
+        row = {"model": "Original's weights (UtU)" if method == "utu" else METHOD_TITLES[method]}
+        for negatives in ("kept edges", "matched"):
+            part = own[own["negatives"] == negatives]
+            sides = (part["excess_low"] > 0).sum(), (part["excess_high"] < 0).sum()
+            row |= {f"{negatives}: AUC": part["auc"].mean(), f"{negatives}: 1 %": part["tpr"].mean()}
+            row[f"{negatives}: above, below"] = f"{sides[0]}, {sides[1]} of {len(part)}"
         rows.append(row)
     return pd.DataFrame(rows)
 

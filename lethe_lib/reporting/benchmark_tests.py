@@ -15,7 +15,7 @@ from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS
 
 SETTING = ["data", "backbone"]
-COLUMNS = ["method", "settings", "excess", "effect", "p", "graphs_low", "graphs_high"]
+COLUMNS = ["method", "settings", "excess", "effect", "p", "graphs_low", "graphs_high", "above", "below", "cells"]
 FEWEST = 6
 """Settings below which no exact two-sided signed-rank test can reach a p-value of 0.05."""
 
@@ -36,14 +36,16 @@ def methods_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corre
         one row per method with at least FEWEST settings, controls left out: ``settings``; ``excess``, the mean over settings
         of the mean of both sets;
         ``effect``, rank-biserial; exact ``p``; ``p_holm``, over the methods of the table; ``graphs_low`` and ``graphs_high``,
-        interval of the mean excess with whole graphs drawn (NaN with one graph).
+        interval of the mean excess with whole graphs drawn (NaN with one graph); ``above`` and ``below``, in how many of the
+        ``cells`` (setting, set) the whole interval of the excess lies on that side. The test asks for a direction that
+        settings share: a method that is above Gold in some cells and below in others may pass it and differ everywhere.
     """
     part = graded(excess[excess["attack"] == attack], preset)
     rows = []
     for method in [name for name in UNLEARNERS if name in set(part["method"]) and UNLEARNERS[name].kind != "control"]:
         values = part[part["method"] == method].groupby(SETTING)["excess"].mean()
         if len(values) >= FEWEST:
-            rows.append(_against_gold(method, values))
+            rows.append(_against_gold(method, values) | _sides(part[part["method"] == method]))
     table = pd.DataFrame(rows, columns=COLUMNS)
     table["p_holm"] = holm(table["p"]) if len(table) else table["p"]
     return table
@@ -75,10 +77,27 @@ def controls_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corr
     for method in [name for name in UNLEARNERS if name in set(part["method"]) and UNLEARNERS[name].kind == "control"]:
         values = part[part["method"] == method].groupby(SETTING)["excess"].mean()
         if (values == 0).all() or len(values) < FEWEST:
-            rows.append({"method": method, "settings": len(values), "excess": float(values.mean())})
+            row = {"method": method, "settings": len(values), "excess": float(values.mean())}
         else:
-            rows.append(_against_gold(method, values))
+            row = _against_gold(method, values)
+        rows.append(row | _sides(part[part["method"] == method]))
     return pd.DataFrame(rows, columns=[*COLUMNS, "p_holm"])
+
+
+def _sides(part: pd.DataFrame) -> dict[str, int]:
+    """Cells whose whole interval lies above and below Gold."""
+    above, below = (part["excess_low"] > 0).sum(), (part["excess_high"] < 0).sum()
+    return {"above": int(above), "below": int(below), "cells": len(part)}
+
+
+def least_settings(methods: int, level: float = 0.05) -> int:
+    """Settings with which an exact two-sided signed-rank test can fall below ``level`` in Holm's first step.
+
+    Example:
+        >>> least_settings(1), least_settings(21)
+        (6, 10)
+    """
+    return int(np.ceil(np.log2(2 * methods / level)))
 
 
 def _against_gold(method: str, values: pd.Series) -> dict[str, object]:
@@ -101,6 +120,8 @@ def gold_tests_table(excess: pd.DataFrame, attack: str, preset: str, caption: st
     shown = pd.DataFrame({"Method": titles, "Family": families, "Settings": table["settings"].astype(str)})
     values = shown.assign(Settings=table["settings"])
     shown["Excess, graphs drawn"], values["Excess, graphs drawn"] = intervals, table["excess"].abs()
+    sides = [f"{row.above}, {row.below} of {row.cells}" for row in table.itertuples()]
+    shown["Above, below"], values["Above, below"] = sides, table["above"] + table["below"]
     for title, column in (("Effect", "effect"), ("p", "p"), ("p, Holm", "p_holm")):
         shown[title] = ["" if pd.isna(value) else f"{value:.3g}" for value in table[column]]
         values[title] = table[column]

@@ -214,11 +214,16 @@ def backbone_agreement() -> pd.DataFrame:
     Returns:
         one row per (data, backbone), the GCN too: ``accuracy_order`` and ``stealing_order``, rank correlation over methods
         with the GCN of the change of accuracy and of the excess of Link Stealing (means over both sets); ``low_above_high``,
-        the share of methods whose LinkTeller AUC is higher on low sets; ``methods``, how many were compared, generic,
+        the share of methods whose LinkTeller AUC is higher on low sets; ``gold_gap`` and ``untrained_gap``, that AUC on low
+        minus on high sets for these controls (NaN without a record); ``methods``, how many were compared, generic,
         graph-native and additions; ``absent``, which of the GCN's have no record there.
     """
     records, excess = benchmark_records(), benchmark_excess()
     graded = [t[(t["preset"] == "corrected") & t["forget"].isin(["low", "high"])] for t in (records, excess)]
+    areas = graded[1][graded[1]["attack"] == "link_teller"]
+    areas = areas.pivot_table(index=["data", "backbone", "method"], columns="forget", values="auc")
+    areas = areas.reindex(columns=["low", "high"])
+    gaps = (areas["low"] - areas["high"]).to_dict()
     records, excess = (t[t["method"].map(lambda name: UNLEARNERS[name].kind != "control")] for t in graded)
     axes = ["data", "backbone", "method"]
     table = pd.DataFrame({"change": records.groupby(axes)["change"].mean()})
@@ -239,8 +244,10 @@ def backbone_agreement() -> pd.DataFrame:
             }
             row = {"data": data, "backbone": backbone, **orders, "methods": len(both)}
             row["low_above_high"] = float((own.loc[backbone]["low_minus_high"] > 0).mean())
+            row |= {f"{name}_gap": gaps.get((data, backbone, name), np.nan) for name in ("gold", "untrained")}
             rows.append(row | {"absent": tuple(name for name in own.loc["gcn"].index if name not in both.index)})
-    columns = ["data", "backbone", "accuracy_order", "stealing_order", "low_above_high", "methods", "absent"]
+    columns = ["data", "backbone", "accuracy_order", "stealing_order", "low_above_high"]
+    columns += ["gold_gap", "untrained_gap", "methods", "absent"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -237,7 +237,7 @@ def _card(row: dict, failures: pd.DataFrame, certificates: Mapping[str, str]) ->
         ]
     share = [_number(row[part], 2) for part in ("share", "share_first", "share_third")]
     lines += [("Seconds over Gold's", f"{share[0]} (quartiles {share[1]} and {share[2]})")]
-    lines += [("Residual memory", interval_cells(one, "residual", 1, 2, signed=False)[0] or "not audited")]
+    lines += [("Residual memory, Cora low", interval_cells(one, "residual", 1, 2, signed=False)[0] or "not audited")]
     lines += [("Certificate", certificates.get(name, "none"))]
     own = failures[failures["method"] == name]
     broken = "; ".join(f"{r.runs} of {r.of} {r.status} under {r.preset}" for r in own.itertuples())

@@ -140,7 +140,8 @@ def leaderboard(
     Returns:
         ``method``, ``kind``, ``backbone``, ``graphs``, ``runs``, ``broken``; ``change`` of test accuracy, and for every
         attack its ``<attack>_excess``, each with ``_low`` and ``_high`` of a 95 % t interval over graphs (NaN with one
-        graph); ``share``, median seconds over Gold's with quartiles ``share_first`` and ``share_third``; ``share_photo``;
+        graph), and its ``<attack>_distance``, the same mean of the size of the excess, so that cells above and below Gold do
+        not cancel; ``share``, median seconds over Gold's with quartiles ``share_first`` and ``share_third``; ``share_photo``;
         ``residual`` with its ends.
     """
     chosen = (records["preset"] == preset) & records["forget"].isin(["low", "high"])
@@ -157,6 +158,7 @@ def leaderboard(
         for attack in ATTACK_NAMES:
             part = leaks[leaks["attack"] == attack]
             row |= _over_graphs(f"{attack}_excess", part.groupby("data")["excess"].mean())
+            row[f"{attack}_distance"] = float(part["excess"].abs().groupby(part["data"]).mean().mean())
             if method == "gold":  # zero by definition: an interval over graphs would say nothing
                 row |= {f"{attack}_excess_low": np.nan, f"{attack}_excess_high": np.nan}
         quartiles = mine["share"].quantile([0.25, 0.5, 0.75])

@@ -37,8 +37,8 @@
 #
 # ## Setting
 #
-# The verdicts are `holds`, `fails`, `inconclusive` (the interval does not decide) and `not testable here` (data or means
-# are missing). Claims that depend on the form of Bayesian Membership Privacy have a verdict for each form; the overall verdict is
+# The verdicts are `holds`, `fails`, `inconclusive` (the interval does not decide) and `not testable here` (data are missing, or
+# what would be tested is not built). Claims that depend on the form of Bayesian Membership Privacy have a verdict for each form; the overall verdict is
 # that of the printed one, the ratio form (of B16m, which fails in ratio form by definition, that of the odds form). A claim
 # about all graphs, nodes or methods holds when it holds in each case and fails when it fails in one; what was found says in how many.
 

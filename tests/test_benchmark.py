@@ -699,6 +699,18 @@ def test_orders_that_agree_under_some_backbones_decide_nothing(given, monkeypatc
     assert CLAIMS["L26"].check().verdict == "inconclusive"
 
 
+def test_the_sets_of_a_backbone_are_compared_on_controls_too(given, monkeypatch):
+    records, excess = backbone_rows(SAME)
+    controls = [
+        leak_row("untrained", "g", 0.0, "link_teller", forget, auc) | {"backbone": "gat"}
+        for forget, auc in (("low", 0.9), ("high", 0.7))
+    ]
+    given(records, [*excess, *controls])
+    table = claims_benchmark.backbone_agreement().set_index("backbone")
+    assert table.loc["gat", "untrained_gap"] == pytest.approx(0.2)
+    assert table["untrained_gap"].drop("gat").isna().all() and table["gold_gap"].isna().all()
+
+
 def test_methods_that_are_not_under_every_backbone_are_named(given, monkeypatch):
     monkeypatch.setitem(claims_benchmark.GRAPH_TITLES, "g", "G")
     records, excess = backbone_rows(SAME, only=("idea",))

@@ -63,7 +63,7 @@ def test_leakage_that_follows_the_prior(slope, verdict, give):
     assert (finding.by_form["odds"] == "holds") == (slope != -1.0)  # there the odds take away what eps_R has
 
 
-def test_leakage_that_follows_the_degree(give):
+def test_leakage_that_follows_the_degree(give, monkeypatch):
     give(table(lambda g, f: np.log(f["degree"]) + 0.3 * noise(g, f)))
     assert claims.check_position().verdict == "holds"
     give(table(lambda g, f: np.log(f["degree"]) + 0.3 * noise(g, f)))
@@ -71,6 +71,14 @@ def test_leakage_that_follows_the_degree(give):
     assert finding.verdict == "holds" and finding.effect > 0.5 and "Cora degree" in finding.detail
     give(table(noise))
     assert claims.check_position().verdict != "holds"
+    part = {"low": [-0.05, 0.5], "high": [0.05, 0.7], "effect": [0.0, 0.6], "feature": ["degree", "core"]}
+    frames = [pd.DataFrame(part).assign(graph=name) for name in ("cora", "photo")]
+    monkeypatch.setattr(claims, "position_correlations", lambda level: pd.concat(frames, ignore_index=True))
+    assert claims.check_position().verdict == "holds"  # a feature that says nothing does not refute another
+    frames[0] = frames[0].assign(low=-0.05, high=0.05, effect=0.0)
+    finding = claims.check_position()  # with all features of a graph near zero it fails
+    assert finding.verdict == "fails" and finding.effect == 0.0
+    monkeypatch.undo()
     everywhere = table(lambda g, f: np.log(f["degree"]) + 0.3 * noise(g, f))
     nothing = everywhere["graph"] == "cora"
     everywhere.loc[nothing, "advantage"] = np.random.default_rng(0).normal(size=int(nothing.sum()))

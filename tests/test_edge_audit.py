@@ -44,7 +44,16 @@ from lethe_lib.models.gat import GAT
 from lethe_lib.models.sgc import ColSGC, RowSGC
 from lethe_lib.seeding import numpy_generator
 from lethe_lib.structure import edge_homophily, forget_set, remove_edges
-from lethe_lib.study import RecordStore, audit_edges, edge_audit_runs, load_records, publish, run, run_all
+from lethe_lib.study import (
+    RecordStore,
+    audit_edges,
+    edge_audit_runs,
+    edge_audit_tables,
+    load_records,
+    publish,
+    run,
+    run_all,
+)
 from lethe_lib.study import edge_audit as study
 from lethe_lib.study.edge_audit import CONTROLS, EdgeAuditConfiguration, varied_graph
 from lethe_lib.study.edge_audit_tables import edges_frame, load_audited_edges, memory_frame, trial_statistics
@@ -623,6 +632,16 @@ def test_a_certified_method_that_trains_again_is_told_of(noise, share):
 def test_a_method_that_wrecks_the_model_is_told_of():
     record = run(config(trials=8, method="fine_tuning", settings=(("learning_rate", 3.0), ("steps", 2))))
     assert record["status"] == "collapsed" and record["metrics"]["share_collapsed"] > 0.5
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.25])
+def test_residual_memory_needs_equal_priors(spread):
+    """Where priors differ, the AUC without memory is not one half, and a share of what lies above it means nothing."""
+    utu, other = (config(method=name, spread=spread) for name in ("utu", "fine_tuning"))
+    at = {one: {"posteriors": Estimate(auc, auc + 1e-3 * np.arange(16), 32)} for one, auc in ((utu, 0.9), (other, 0.6))}
+    row = edge_audit_tables._row(other, "posteriors", at, utu, None)
+    assert row["to_remove"] == (not spread)
+    assert row["residual"] == pytest.approx(0.25) if not spread else np.isnan(row["residual"])
 
 
 def test_published_tables(tmp_path, monkeypatch):

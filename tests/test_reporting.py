@@ -190,6 +190,9 @@ def test_intervals_are_not_broken_over_lines():
     (output,) = shown(lambda: show_table(frame, "One graph."))
     cells = [cell.get_text() for cell in BeautifulSoup(output.data["text/html"], "html.parser").select("td")]
     assert cells == ["0.694 [0.665,\xa00.723], more", "[a, b c]"]
+    (output,) = shown(lambda: show_table(frame.assign(small=-7.9e-5, text="one-two 3e-x"), "One graph."))
+    spans = BeautifulSoup(output.data["text/html"], "html.parser").select("td span")
+    assert [span.get_text() for span in spans] == ["-7.90e-05"] and "nowrap" in spans[0]["style"]
 
 
 def test_a_long_table_is_refused():

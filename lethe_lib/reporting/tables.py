@@ -51,9 +51,9 @@ class Table:
 
 
 def _unbroken(cell: str) -> str:
-    """A cell as HTML; no line breaks inside an interval or after the sign of an exponent."""
+    """A cell as HTML; no line breaks inside an interval or a number with an exponent."""
     cell = re.sub(r"(?<=\[)[^\[\] ]+, [^\[\] ]+(?=\])", lambda ends: ends[0].replace(" ", "&nbsp;"), escape(cell))
-    return re.sub(r"(?<=\de)-(?=\d)", "-&NoBreak;", cell)
+    return re.sub(r"[-+]?\d[\d.]*e-\d+", r'<span style="white-space: nowrap">\g<0></span>', cell)
 
 
 def _cell(value: object, digits: int) -> str:

@@ -254,7 +254,9 @@ def frames(configs: list[AttackControlsConfiguration], store: RecordStore) -> di
                 row = {"data": data, "forget": forget, "attack": name, "query": query, "negatives": negatives}
                 row |= {"method": method, **numbers, "tpr": float(np.mean([m[f"{tag}_tpr"] for m in own]))}
                 if f"{tag}_auc_stratified" in own[0]:
-                    mine, theirs = (pd.Series([m[f"{tag}_auc_stratified"] for m in side]).mean() for side in (own, golds))
+                    mine, theirs = (
+                        pd.Series([m[f"{tag}_auc_stratified"] for m in side]).mean() for side in (own, golds)
+                    )
                     row |= {"auc_stratified": float(mine), "excess_stratified": float(mine - theirs)}
                 rows.append(row | ({"memoriser_low": low, "blind": is_blind(low)} if query == "retained" else {}))
     return {"excess": pd.DataFrame(rows)}

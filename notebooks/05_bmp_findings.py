@@ -436,7 +436,7 @@ show_table(
 # only {glue:text}`common_low` to {glue:text}`common_high` nodes a graph have {glue:text}`least_models` models on either side
 # under both samplers.
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 samplers = sampler_contrasts(level=0.05)
 samplers["ratio"] = samplers["ratio"].map("{:g}".format)
 show_table(
@@ -521,7 +521,7 @@ for label in ("weights 0.01", "weights 0.1", "logits 1"):
 #
 # **BMP-R against MP.**
 
-# %%
+# %% tags=["full-width"]
 against = pd.concat(
     one_sided_against_mp(0.05, epochs).assign(models=models_shown)
     for models_shown, epochs in (("trained", TRAINED), ("untrained", UNTRAINED))

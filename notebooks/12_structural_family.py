@@ -363,7 +363,7 @@ glue_text("identity_collapsed", f"{(early['status'] == 'collapsed').sum()} of {l
 accuracy_figure(("gold", "utu", "memoriser", "gnn_delete"), NATIVE)
 plt.show()
 
-# %%
+# %% tags=["full-width"]
 show_table(
     beside_gold(("gold", "utu", "memoriser", "gnn_delete")),
     "GCN, low and high sets. Accuracy: mean change against the original. Attacks: cells whose whole interval of the excess lies above/below "

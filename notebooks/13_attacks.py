@@ -350,7 +350,7 @@ show_source(e_umia)
 #
 # One original, two Golds, and the controls, on the generated graph.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["full-width", "nbval-ignore-output"]
 case = live_case(dataset, backbone, seed, forget, fraction, golds=2)
 models = {
     "Original's weights (UtU)": case.original,
@@ -427,7 +427,7 @@ glue_text("kept_word", "near one half" if (honest - 0.5).abs().max() < band else
 controls_figure()
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 structure = structure_table()
 excesses = ["original's weights, excess", "Memoriser, excess", "blind", "reads"]
 show_table(
@@ -599,7 +599,7 @@ glue_text("methods_where", f"{METHOD_TITLES[most['method']]}, {most['attack']}, 
 every = every_method()
 every = every[every["method"] != "memoriser"].copy()  # it stands in the tables above
 every["text"] = [
-    f"{as_text(row.excess)} ({row.above}, {row.below} of {row.settings})" for row in every.itertuples(index=False)
+    f"{row.excess:+.4f} ({row.above}, {row.below} of {row.settings})" for row in every.itertuples(index=False)
 ]
 wide = every.pivot(index="method", columns="attack", values="text").reindex(
     index=every["method"].unique(), columns=[name for name in ATTACK_TITLES if name in set(every["attack"])]

@@ -374,7 +374,7 @@ glue_text("unlink_change", f"{100 * named.loc['utu', 'change']:+.1f}")
 #
 # ### Is a method told apart from Gold?
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 tested = {name: methods_against_gold(excess, name, preset) for name in ATTACK_TITLES}
 display(
     gold_tests_table(
@@ -539,7 +539,7 @@ plt.show()
 # %% [markdown]
 # ### Community and random sets: between the extremes?
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 sets = sets_table(excess, preset)
 between = {
     f"{kind}_between": [f"{100 * value:.0f} %" for value in sets[f"{kind}_between"]] for kind in ("community", "random")

@@ -357,7 +357,7 @@ axes[0, 0].invert_yaxis()
 fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 unlinked = gcn[gcn["method"] == "utu"]
 unlinked = unlinked.iloc[
     np.lexsort(([pools.index(one) for one in unlinked["pool"]], [graphs.index(one) for one in unlinked["data"]]))
@@ -517,7 +517,7 @@ axes[0].set_ylabel("AUC of the edge")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, title="pool", markerscale=2.5)
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 rows, ends = [], []
 for record in unlinked.itertuples():
     part = load_audited_edges([record.key])
@@ -580,7 +580,7 @@ show_table(
 # %% [markdown]
 # One thing varied at a time, unlinking alone, on random pools; first the length of training.
 
-# %% mystnb={"figure": {"name": "fig-length", "caption": "The longer a GCN trains, the more it remembers of edges, steeply on Cora, slowly on DBLP; on Photo nothing is seen. Test accuracy moves little, and not always up. Left, AUC of unlinking with 95 % intervals over trials; right, accuracy on training nodes (dashed) and test nodes (solid). Lines: a fixed number of epochs, the last one kept; hollow marks: early stopping, at the mean epoch whose weights are kept. Random pools."}, "image": {"alt": "Two panels over the number of training epochs on a log axis, one line per graph. Left, the AUC of unlinking with error bars, and a hollow mark for early stopping. Right, training accuracy dashed and test accuracy solid."}} tags=["hide-input"]
+# %% mystnb={"figure": {"name": "fig-length", "caption": "The longer a GCN trains, the more it remembers of edges, steeply up to 100 epochs on Cora and hardly after, slowly on DBLP; on Photo nothing is seen. Test accuracy moves little, and not always up. Left, AUC of unlinking with 95 % intervals over trials; right, accuracy on training nodes (dashed) and test nodes (solid). Lines: a fixed number of epochs, the last one kept; hollow marks: early stopping, at the mean epoch whose weights are kept. Random pools."}, "image": {"alt": "Two panels over the number of training epochs on a log axis, one line per graph. Left, the AUC of unlinking with error bars, and a hollow mark for early stopping. Right, training accuracy dashed and test accuracy solid."}} tags=["hide-input"]
 varied = load_records("edge_audit_variations")
 varied["training"] = varied["config_json"].map(schedule)
 varied["changed"] = [
@@ -620,7 +620,7 @@ for ax, label in zip(axes, ("AUC of unlinking", "accuracy"), strict=True):
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 other = varied[varied["epochs"].isna()].copy()
 other["varied"] = [
     ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in changed.items()) or "main setting"
@@ -681,7 +681,7 @@ glue_text(
 # the six of the posteriors and the cosine of the hidden rows, so the rung of posteriors is the nearest here. Whether it used
 # dropout it does not say.
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 LONG, PRESET = "epochs 200, dropout 0", "as the preset says"
 # Of an earlier prototype of this audit, one run each: graph, pool, seed, training, trials, AUC, TPR at 1 % FPR; then the nearest
 # setting here: preset and training.
@@ -830,7 +830,7 @@ axes[2].set(xscale="log", xlabel="time, share of Gold's")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 cost = methods["method"].map(able.groupby("method")["share"].mean())
 show_table(
     pd.DataFrame(
@@ -943,7 +943,7 @@ show_table(pd.DataFrame(rows), f"AUC of single edges on {title(first)}: quantile
 # The low pool under the other backbones. GraphSAGE averages over neighbours, GIN adds them up, GAT weighs them by their features:
 # each can store edges in its own way.
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 networks = plain[(plain["pool"] == "low") & (plain["preset"] == "corrected")]
 networks = networks[networks.groupby("data")["backbone"].transform("nunique") > 1]
 networks = networks[networks.groupby("method")["backbone"].transform("nunique") > 1]
@@ -1059,7 +1059,7 @@ for name, part in (("most", others.loc[others["beyond_low"] > 0]), ("fewest", ot
 # $\gamma_e$ as the prior, and $o_e = \gamma_e / (1 - \gamma_e)$. In ratio form the parameters bound the likelihood ratio of the edge; in odds form the posterior odds,
 # so that they also hold what the coin gives away: $\log o_e$ on the right, $-\log o_e$ on the left.
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 rising = audited_runs()
 rising = rising[(rising["data"] == first) & rising["method"].isin(["utu", "gold"]) & (rising["spread"] > 0)]
 exact = gold[(gold["data"] == first) & gold["pool"].isin(cells.index)]
@@ -1157,7 +1157,7 @@ glue_number("bound_cases", len(related) // len(PLACES))
 # are within $2 \varepsilon$ of each other, and no attack has an AUC above $\tfrac12 (1 + \tanh \varepsilon)$ (leaving out the
 # tiny $\delta$; closeness to retraining itself makes the largest AUC a little smaller still). A method that trained again in a trial, its budget spent, released Gold there.
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 certified = certified_runs()
 show_table(
     pd.DataFrame(
@@ -1200,7 +1200,7 @@ glue_number("certified_tests", int(certified["tests"].sum()))
 # Without memory the statistics are noise that knows nothing of the coins. A simulation with normal noise shows how the spread of the
 # AUC falls with the number of trials; the measured spread of Gold, coins tossed again, says where it stands on each graph.
 
-# %% tags=["hide-input"]
+# %% tags=["full-width", "hide-input"]
 SIMULATED, DRAWS, STATISTICS = (16, 32, 64, 128), 24, 5
 noise, unit = numpy_generator(seed, "power of the audit"), 100
 spreads = []

@@ -117,14 +117,16 @@ def gold_tests_table(excess: pd.DataFrame, attack: str, preset: str, caption: st
     titles = [method_title(name) for name in table["method"]]
     families = [UNLEARNERS[name].kind for name in table["method"]]
     intervals = interval_cells(table.rename(columns=lambda name: name.replace("graphs", "excess")), "excess", 1, 4)
-    shown = pd.DataFrame({"Method": titles, "Family": families, "Settings": table["settings"].astype(str)})
-    values = shown.assign(Settings=table["settings"])
+    shown = pd.DataFrame({"Method": titles})
+    values = shown.copy()
     shown["Excess, graphs drawn"], values["Excess, graphs drawn"] = intervals, table["excess"].abs()
     sides = [f"{row.above}, {row.below} of {row.cells}" for row in table.itertuples()]
     shown["Above, below"], values["Above, below"] = sides, table["above"] + table["below"]
-    for title, column in (("Effect", "effect"), ("p", "p"), ("p, Holm", "p_holm")):
+    for title, column in (("p, Holm", "p_holm"), ("p", "p"), ("Effect", "effect")):
         shown[title] = ["" if pd.isna(value) else f"{value:.3g}" for value in table[column]]
         values[title] = table[column]
+    shown["Settings"], values["Settings"] = table["settings"].astype(str), table["settings"]
+    shown["Family"] = values["Family"] = families
     return SortableTable(shown, values, caption)
 
 

@@ -295,7 +295,7 @@ def check_backbones() -> Finding:
     ]
     where = "every" if everywhere else "not every"
     absent = ", ".join(METHOD_TITLES[name] for name in UNLEARNERS if any(name in names for names in others["absent"]))
-    counts = f"{others['methods'].min()} to {others['methods'].max()}"
+    counts = " to ".join(map(str, sorted({int(others["methods"].min()), int(others["methods"].max())})))
     detail = (
         f"LinkTeller is higher on the low set for {where} method and backbone, on "
         f"{' and '.join(GRAPH_TITLES[name] for name in others['data'].unique())}. Rank correlation over methods with the GCN, "

@@ -1,6 +1,6 @@
 """The leaderboard and the cards of the methods as a page shows them: sortable, readable without a mouse, without network."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -121,22 +121,28 @@ def leaderboard_table(
     backbones = [BACKBONE_TITLES.get(name, name) for name in board["backbone"]]
     names = [t if b == "GCN" else f"{t} ({b})" for t, b in zip(titles, backbones, strict=True)]
     add("Method", names, names)
-    add("Family", board["kind"], board["kind"])
-    add("Runs", board["runs"].astype(str), board["runs"])
-    add("Graphs", board["graphs"].astype(str), board["graphs"])
-    add("Broken", board["broken"].astype(str), board["broken"])
     add("Accuracy, points", interval_cells(board, "change", 100, 1), board["change"])
-    for name in ATTACK_NAMES:
-        column = f"{name}_excess"
-        marked = blind is not None and bool(blind.loc[name, "is_blind"])
+    is_blind = {name: blind is not None and bool(blind.loc[name, "is_blind"]) for name in ATTACK_NAMES}
+    for name in sorted(ATTACK_NAMES, key=is_blind.get):  # those that see memory first
+        column, marked = f"{name}_excess", is_blind[name]
+        if marked and "Seconds over Gold's" not in shown:
+            _add_costs(add, board)
         note = f", blind in {blind.loc[name, 'blind']} of {blind.loc[name, 'settings']} settings" if marked else ""
         add(f"{ATTACK_TITLES[name]} over Gold{note}", interval_cells(board, column, 1, 3), board[column].abs())
+    if "Seconds over Gold's" not in shown:
+        _add_costs(add, board)
+    given = [certificates.get(name, "none") for name in board["method"]]
+    add("Certificate", given, given)
+    for title, column in (("Family", "kind"), ("Runs", "runs"), ("Graphs", "graphs"), ("Broken", "broken")):
+        add(title, board[column].astype(str), board[column])
+    return SortableTable(shown, values, caption)
+
+
+def _add_costs(add: Callable, board: pd.DataFrame) -> None:
+    """The columns of memory and time, which stand between attacks that see memory and those that are blind."""
     add("Residual memory, Cora low", interval_cells(board, "residual", 1, 2, signed=False), board["residual"])
     add("Seconds over Gold's", [_number(value, 3) for value in board["share"]], board["share"])
     add("on Photo", [_number(value, 3) for value in board["share_photo"]], board["share_photo"])
-    given = [certificates.get(name, "none") for name in board["method"]]
-    add("Certificate", given, given)
-    return SortableTable(shown, values, caption)
 
 
 def certificates_of(methods: Sequence[str], data, models: Mapping[str, object], pairs) -> dict[str, str]:

@@ -48,7 +48,7 @@ def provenance(parameters: Mapping | None = None, graphs: Iterable = ()) -> None
         ("device", device_name("cuda" if torch.cuda.is_available() else "cpu")),
     ]
     rows += [(f"parameter {name}", repr(value)) for name, value in (parameters or {}).items()]
-    rows += [(f"graph {graph.name}", graph.content_hash) for graph in graphs]
+    rows += [(f"graph {graph.name}", graph.content_hash[:16]) for graph in graphs]
     rows += [(f"records {name}", digest) for name, digest in tables_read().items()]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:

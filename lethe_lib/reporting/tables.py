@@ -37,7 +37,7 @@ class Table:
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
         body = "".join(
-            f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{_unbroken(cell)}</td>" for cell in rest)}</tr>'
+            f'<tr><th scope="row">{unbroken(first)}</th>{"".join(f"<td>{unbroken(cell)}</td>" for cell in rest)}</tr>'
             for first, *rest in self.rows
         )
         return (
@@ -50,7 +50,7 @@ class Table:
         return "\n".join([self.caption, *lines])
 
 
-def _unbroken(cell: str) -> str:
+def unbroken(cell: str) -> str:
     """A cell as HTML; no line breaks inside an interval or a number with an exponent."""
     cell = re.sub(r"(?<=\[)[^\[\] ]+, [^\[\] ]+(?=\])", lambda ends: ends[0].replace(" ", "&nbsp;"), escape(cell))
     return re.sub(r"[-+]?\d[\d.]*e-\d+", r'<span style="white-space: nowrap">\g<0></span>', cell)

@@ -8,6 +8,7 @@ from html import escape
 
 from lethe_lib.reporting.claims import CLAIMS, VERDICTS, Finding
 from lethe_lib.reporting.glue import as_text, interval_text
+from lethe_lib.reporting.tables import unbroken
 
 SOURCE_IDS = tuple([f"B{number:02d}" for number in range(1, 26)] + [f"L{number:02d}" for number in range(1, 29)])
 """The statements of the two sources: 25 on Bayesian Membership Privacy, 28 of the Lethe benchmark."""
@@ -110,7 +111,7 @@ class ClaimsView:
         wide = 'data-column="What was found" style="min-width: 16rem; overflow-wrap: anywhere"'
         found = f"<td {wide}>{escape(row['What was found'])}</td>"
         names = ("Verdict", "Effect", "Interval")
-        short = "".join(f'<td data-column="{name}">{escape(row[name])}</td>' for name in names)
+        short = "".join(f'<td data-column="{name}">{unbroken(row[name])}</td>' for name in names)
         return (
             f'<tr data-verdict="{escape(row["Verdict"])}"><th scope="row">{_link(row["Claim"])}</th>'
             f'<td style="min-width: 12rem">{escape(row["Statement"])}{details}</td>{short}{found}</tr>'

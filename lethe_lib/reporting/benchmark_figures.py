@@ -109,7 +109,7 @@ def _front_panel(ax: Axes, part: pd.DataFrame, x: str, y: str) -> None:
             ax.plot(points[x], points[y], marker, color=colour, markersize=6, fillstyle=fill)
     part = part[~part["again"]]
     front = part[pareto_front(part[x].to_numpy(), part[y].to_numpy())].sort_values(x)
-    ax.plot(front[x], front[y], color="0.5", linewidth=1, zorder=0, drawstyle="steps-post")
+    ax.plot(front[x], front[y], color="0.2", linewidth=1.4, drawstyle="steps-post")
     for number, row in enumerate(front.to_dict("records"), 1):
         ax.annotate(str(number), (row[x], row[y]), (-9, -11), textcoords="offset points", fontsize=9)
     names = [f"{number} {method_title(name)}" for number, name in enumerate(front["method"], 1)]

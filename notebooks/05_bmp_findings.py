@@ -346,7 +346,7 @@ glue_number("spread_untrained_high", max(blind))
 # is more than binomial, since one fit serves all runs of a node: for untrained models, whose nodes do not differ, the factor
 # is {glue:text}`spread_untrained_low` to {glue:text}`spread_untrained_high`. Which nodes? Position first, at equal priors.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-position", "caption": "Mean advantage against degree and against homophily (share of neighbours with the node's own label), uniform sampling of half the nodes; nodes in up to ten groups by rank, ties together. Nodes among neighbours of other classes are the ones that a model has to remember."}, "image": {"alt": "Two panels with four lines each, one a graph: mean advantage falls with homophily and changes with degree as well."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-position", "caption": "Mean advantage against degree and against homophily (share of neighbours with the node's own label), uniform sampling of half the nodes; nodes in up to ten groups by rank, ties together; degree 0 stands at one half. Nodes among neighbours of other classes are the ones that a model has to remember."}, "image": {"alt": "Two panels with four lines each, one a graph: mean advantage falls with homophily and changes with degree as well."}}
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for ax, feature in zip(axes, ("degree", "homophily"), strict=True):
     for name in TITLES:
@@ -354,7 +354,7 @@ for ax, feature in zip(axes, ("degree", "homophily"), strict=True):
         group = np.minimum((part[feature].rank(method="average", pct=True) * 10).astype(int), 9)
         means = part.groupby(group).agg(x=(feature, "mean"), y=("advantage", "mean"), e=("advantage", "sem"))
         ax.errorbar(
-            means["x"],
+            np.maximum(means["x"], 0.5) if feature == "degree" else means["x"],
             means["y"],
             yerr=1.96 * means["e"],
             fmt="o-",

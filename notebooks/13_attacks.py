@@ -342,7 +342,8 @@ show_source(e_umia)
 #    are ours. `published` matches labels alone, takes at most 200 forgotten edges and reports an accuracy.
 # 6. At most a thousand forgotten edges are asked about in the records of this chapter (five hundred by the toggle); ceiling and draw are the same for every
 #    model, so comparisons are paired. Seeds: {glue:text}`seeds_of_graphs`. With one seed a bootstrap interval is over pairs
-#    alone: it does not know what another training would give, and errs on the short side; with two it knows little more.
+#    alone: it does not know what another training would give, and errs on the short side; with two it knows little more. Intervals rest on
+#    two hundred draws.
 #
 # ## Experiment
 #
@@ -763,7 +764,7 @@ finding = check_claim("L11")
 numbers = dblp_numbers()
 beside = with_controls(numbers)
 show_table(
-    beside,
+    beside.rename(columns={"forget": "set", "low": "95 % from", "high": "to"}),
     "LinkTeller on DBLP: printed, ours under preset published with the interval for a further seed, and exact under preset corrected, which is of other models "
     "(trained otherwise, and NegGrad has other settings); below, the controls that the source does not print.",
 )

@@ -29,6 +29,7 @@ from lethe_lib.study import (
     publish,
     run,
     run_all,
+    verify,
 )
 from lethe_lib.study.records import TIMED, configuration, published_settings
 from lethe_lib.study.trained import trained
@@ -370,6 +371,33 @@ def test_extending_is_refused_where_it_cannot_be_done(capsys):
     assert "as a whole" in capsys.readouterr().err
     assert command_line(["run", "sampling_priors", "--publish", "--extend"]) == 1
     assert "takes no --extend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("epochs", "shift", "status", "told"),
+    [
+        (0, 0.0, 0, "1 of 1 records agree within 0.02"),
+        (0, 0.03, 1, "0 of 1"),
+        (40, 0.03, 0, "1 of 1 records agree within 0.02, 1 of them within 0.05"),
+        (40, 0.0, 0, "1 of them within 0.05"),
+        (40, 0.06, 1, "0 of 1"),
+    ],
+)
+def test_a_record_whose_original_stopped_elsewhere_is_said_to_have_drifted(
+    tmp_path, monkeypatch, capsys, epochs, shift, status, told
+):
+    monkeypatch.setenv("LETHE_RESULTS", str(tmp_path / "results"))
+    store, config = RecordStore(tmp_path / "records"), small_study()[3]
+    monkeypatch.setitem(STUDIES._entries, "small", small_study)
+    run_all(small_study(), store)
+    publish("small", small_study(), store)
+    record = store.read(config.key)
+    again = {**record, "metrics": dict(record["metrics"])}
+    again["metrics"]["original_epochs"] += epochs
+    again["metrics"]["accuracy_test"] += shift
+    monkeypatch.setattr(verify, "run", lambda config: again)
+    assert command_line(["verify", "small", "--key", config.key]) == status
+    assert told in capsys.readouterr().out
 
 
 def test_an_empty_store_says_how_to_fill_it(tmp_path):

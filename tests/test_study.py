@@ -374,17 +374,17 @@ def test_extending_is_refused_where_it_cannot_be_done(capsys):
 
 
 @pytest.mark.parametrize(
-    ("epochs", "shift", "status", "told"),
+    ("steps", "more", "shift", "status", "told"),
     [
-        (0, 0.0, 0, "1 of 1 records agree within 0.02"),
-        (0, 0.03, 1, "0 of 1"),
-        (40, 0.03, 0, "1 of 1 records agree within 0.02, 1 of them within 0.05"),
-        (40, 0.0, 0, "1 of them within 0.05"),
-        (40, 0.06, 1, "0 of 1"),
+        ("original_epochs", 0, 0.0, 0, "1 of 1 records agree within 0.02"),
+        ("original_epochs", 0, 0.03, 1, "0 of 1"),
+        ("original_epochs", 40, 0.03, 0, "1 of 1 records agree within 0.02, 1 of them within 0.05"),
+        ("backwards", 40, 0.0, 0, "1 of them within 0.05"),
+        ("forwards", 40, 0.06, 1, "0 of 1"),
     ],
 )
-def test_a_record_whose_original_stopped_elsewhere_is_said_to_have_drifted(
-    tmp_path, monkeypatch, capsys, epochs, shift, status, told
+def test_a_record_whose_training_stopped_elsewhere_is_said_to_have_drifted(
+    tmp_path, monkeypatch, capsys, steps, more, shift, status, told
 ):
     monkeypatch.setenv("LETHE_RESULTS", str(tmp_path / "results"))
     store, config = RecordStore(tmp_path / "records"), small_study()[3]
@@ -393,11 +393,12 @@ def test_a_record_whose_original_stopped_elsewhere_is_said_to_have_drifted(
     publish("small", small_study(), store)
     record = store.read(config.key)
     again = {**record, "metrics": dict(record["metrics"])}
-    again["metrics"]["original_epochs"] += epochs
+    again["metrics"][steps] += more
     again["metrics"]["accuracy_test"] += shift
     monkeypatch.setattr(verify, "run", lambda config: again)
     assert command_line(["verify", "small", "--key", config.key]) == status
-    assert told in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert told in printed and (f"{steps} " in printed) == (more > 0)
 
 
 def test_an_empty_store_says_how_to_fill_it(tmp_path):

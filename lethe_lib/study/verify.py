@@ -6,9 +6,9 @@ Studies that are tables of simulations in place of lists of runs are recomputed 
 
 Two honest runs of one configuration agree to the last digit on one machine and one set of versions. On another
 processor or another build of the numerical libraries, float32 training drifts apart; ``--tolerance`` says how much
-difference still counts as agreement. Where early stopping then ends at another epoch, the original is one more draw of the
-same training: such a record is said to have drifted, and its other numbers are held against ``--drift``. Timings and memory
-are not compared.
+difference still counts as agreement. Where early stopping of an original or of Gold then ends at another epoch, the model is
+one more draw of the same training: such a record is said to have drifted, and its other numbers are held against ``--drift``.
+Timings and memory are not compared.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from lethe_lib.study.studies import OWN_STUDIES, STUDIES, require_study
 LONG = ("membership", "edge_audit", "edge_audit_variations")
 """Studies whose records take minutes each (hundreds of models); name them to recompute some."""
 
-STEPS = ("original_epochs", "forwards", "backwards", "weight_change")
-"""Metrics that follow the number of epochs of the original or of Gold."""
+STEPS = ("original_epochs", "forwards", "backwards")
+"""Metrics that count the steps of a training."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,11 +64,9 @@ def main(arguments: argparse.Namespace) -> int:
             record = run(configuration(row["kind"], json.loads(row["config_json"])))
             worst, where = difference(row, record)
             agrees = worst <= arguments.tolerance and record["status"] == row["status"]
-            if not agrees and stopped_elsewhere(row, record):
-                worst, where = difference(row, record, (*TIMED, *STEPS))
-                agrees = worst <= arguments.drift and record["status"] == row["status"]
-                where += f"; the original stopped after {record['metrics']['original_epochs']:g} epochs in place of "
-                where += f"{row['original_epochs']:g}"
+            if not agrees and (steps := other_steps(row, record)):
+                worst, where = difference(row, record, (*TIMED, *STEPS, "weight_change"))
+                agrees, where = worst <= arguments.drift and record["status"] == row["status"], f"{where}; {steps}"
                 drifted += agrees
         disagreements += not agrees
         verdict = "agrees" if agrees else "DIFFERS"
@@ -118,10 +116,11 @@ def sample(rows: pd.DataFrame, count: int, seed: int) -> list[int]:
     return sorted([*order[first], *order[~first]][:count])
 
 
-def stopped_elsewhere(row: dict, record: dict) -> bool:
-    """Whether early stopping ended the training of the original at another epoch than in the published row."""
-    epochs = row.get("original_epochs", math.nan), record["metrics"].get("original_epochs", math.nan)
-    return not np.isnan(epochs).any() and epochs[0] != epochs[1]
+def other_steps(row: dict, record: dict) -> str:
+    """Which trainings took another number of steps than in the published row, in words; empty where none did."""
+    pairs = {name: (row.get(name, math.nan), record["metrics"].get(name, math.nan)) for name in STEPS}
+    changed = {name: pair for name, pair in pairs.items() if not np.isnan(pair).any() and pair[0] != pair[1]}
+    return ", ".join(f"{name} {new:g} in place of {old:g}" for name, (old, new) in changed.items())
 
 
 def difference(row: dict, record: dict, left_out: Collection[str] = TIMED) -> tuple[float, str]:

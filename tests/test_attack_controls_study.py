@@ -1,10 +1,14 @@
 """The study of attacks beside their controls, what the book shows of it, and the claims that rest on it."""
 
+import json
+from dataclasses import asdict, replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from lethe_lib.reporting import VERDICTS, attack_controls, claims_attacks
+from lethe_lib.study import records as study_records
 from lethe_lib.study.attack_controls import (
     EDGES,
     MAIN,
@@ -144,6 +148,20 @@ def test_what_the_chapter_shows(configs, store, tmp_path, monkeypatch):
     monkeypatch.setattr(attack_controls, "FEWEST_NEGATIVES", 1)
     strata = attack_controls.strata_table().iloc[0]
     assert strata["AUC beyond"] == 0.5 and 0 <= strata["weights, 2 hops"] <= 1
+
+
+def test_a_run_that_is_done_again_takes_all_its_settings_with_it(configs, monkeypatch):
+    """Its rows stand beside those of other runs, so none of these may keep the old rows."""
+    both, second = configs[0], replace(configs[1], asked=(("link_teller", "none", "uniform"),))
+    rows = [{"kind": type(c).__name__, "config_json": json.dumps(asdict(c))} for c in (both, second)]
+    monkeypatch.setattr(study_records, "load_records", lambda study: pd.DataFrame(rows))
+    keys = {both.key, second.key}
+    assert study_records.published_settings("attack_controls", [both, second]) == keys
+    assert study_records.published_settings("attack_controls", [both, second, replace(both, forget="high")]) == keys
+    first = replace(
+        second, asked=(("e_umia", "none", ""),)
+    )  # shares a setting with the one, and that one with the other
+    assert study_records.published_settings("attack_controls", [both, second, first]) == set()
 
 
 def test_the_study_is_a_list_of_distinct_runs_with_controls():

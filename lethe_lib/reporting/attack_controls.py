@@ -14,7 +14,7 @@ from lethe_lib.reporting.style import PALETTE
 from lethe_lib.reporting.titles import GRAPH_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
 from lethe_lib.study.attack_controls import MAIN, METHODS, OTHER_METHODS, RUNGS, TREND_METHODS, WIDER, question
-from lethe_lib.study.benchmark import benchmark_records
+from lethe_lib.study.benchmark import benchmark_records, sides_of_gold
 
 STUDY = "attack_controls"
 ATTACKS = {
@@ -124,26 +124,27 @@ def trend_table() -> pd.DataFrame:
         rate of forgotten edges found at ``1 %`` false positives, and in how many settings the interval of the excess over
         Gold lies ``above, below`` zero.
     """
-    records, excess = controls_records(), controls_excess()
-    excess, rows = excess[excess["attack"] == "trend_attack"], []
-    asked = {(name, METHOD_TITLES[name]) for name in TREND_METHODS}
-    for title, method, query in _models() + [(title, name, "retained") for name, title in sorted(asked)]:
-        if title in {row["model"] for row in rows}:
-            continue
+    records, excess, rows = controls_records(), controls_excess(), []
+    excess = excess[excess["attack"] == "trend_attack"]
+    if excess.empty:
+        return pd.DataFrame()
+    for title, method, query in _models(TREND_METHODS):
         own = excess[(excess["method"] == method) & (excess["query"] == query)]
         row = {"model": title}
         for negatives in ("uniform", "matched"):
             tag, part = question("trend_attack", query, negatives), own[own["negatives"] == negatives]
-            mine = records[(records["method"] == method) & records.get(f"{tag}_auc", records["seed"] * np.nan).notna()]
-            settings = mine.groupby(["data", "forget"])
+            settings = records[records["method"] == method].groupby(["data", "forget"])
             for name, number in (("forgotten", "auc"), ("other edges", "auc_members"), ("all", "auc_all")):
-                row[f"{negatives}: {name}"] = float(settings[f"{tag}_{number}"].mean().mean()) if len(mine) else np.nan
+                row[f"{negatives}: {name}"] = float(settings[f"{tag}_{number}"].mean().mean())
             row[f"{negatives}: 1 %"] = part["tpr"].mean()
             if query == "retained":
-                sides = (part["excess_low"] > 0).sum(), (part["excess_high"] < 0).sum()
-                row[f"{negatives}: above, below"] = f"{sides[0]}, {sides[1]} of {len(part)}"
+                row[f"{negatives}: above, below"] = _sides(part)
         rows.append(row)
-    return pd.DataFrame(rows) if len(excess) else pd.DataFrame()
+    return pd.DataFrame(rows)
+
+
+def _sides(part: pd.DataFrame) -> str:
+    return "{}, {} of {}".format(*sides_of_gold(part), len(part))
 
 
 def blind_settings(attack: str) -> str:
@@ -167,16 +168,15 @@ def kept_edges_table() -> pd.DataFrame:
     table = controls_excess()
     table = table[table["attack"] == "e_umia_edges"]
     rows = []
-    for method in ("utu", "gold", "untrained", "memoriser", *METHODS, *OTHER_METHODS):
-        own = table[table["method"] == method]
+    for title, method, query in _models(METHODS + OTHER_METHODS):
+        own = table[(table["method"] == method) & (table["query"] == query)]
         if own.empty:
             continue
-        row = {"model": "Original's weights (UtU)" if method == "utu" else METHOD_TITLES[method]}
+        row = {"model": title}
         for negatives in ("kept edges", "matched"):
             part = own[own["negatives"] == negatives]
-            sides = (part["excess_low"] > 0).sum(), (part["excess_high"] < 0).sum()
             row |= {f"{negatives}: AUC": part["auc"].mean(), f"{negatives}: 1 %": part["tpr"].mean()}
-            row[f"{negatives}: above, below"] = f"{sides[0]}, {sides[1]} of {len(part)}"
+            row[f"{negatives}: above, below"] = _sides(part)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -435,8 +435,7 @@ def memory_table(method: str = "utu") -> pd.DataFrame:
         most, row = part.loc[part["excess"].idxmax()], {"attack": ATTACKS[name]}
         for suffix, counted in (("", part[part["seeds"] > 1]), (", one seed", part[part["seeds"] == 1])):
             row[f"settings{suffix}"] = len(counted)
-            row[f"above{suffix}"] = int((counted["excess_low"] > 0).sum())
-            row[f"below{suffix}"] = int((counted["excess_high"] < 0).sum())
+            row[f"above{suffix}"], row[f"below{suffix}"] = sides_of_gold(counted)
         row |= {
             "excess": float(part["excess"].mean()),
             "largest": float(most["excess"]),
@@ -483,11 +482,11 @@ def graph_readers() -> str:
     return "; ".join(f"{row.attack} ({row.negatives.strip('()')})" for row in found.itertuples()) or "none"
 
 
-def _models() -> list[tuple[str, str, str]]:
-    """(title, method, query) of the rows of every table."""
+def _models(methods: tuple[str, ...] = METHODS) -> list[tuple[str, str, str]]:
+    """(title, method, query) of the rows of every table: the controls, then the methods."""
     controls = [("Original, full graph", "utu", "original"), ("Original's weights (UtU)", "utu", "retained")]
     controls += [(METHOD_TITLES[name], name, "retained") for name in ("gold", "untrained", "memoriser")]
-    return controls + [(METHOD_TITLES[name], name, "retained") for name in METHODS]
+    return controls + [(METHOD_TITLES[name], name, "retained") for name in methods]
 
 
 def _if_enough(area: float, negatives: int) -> float:

@@ -11,7 +11,7 @@ from lethe_lib.errors import InputError
 from lethe_lib.evaluation import Ranking, cluster_bootstrap, holm, rank_methods, sign_test, signed_rank
 from lethe_lib.reporting.leaderboard import SortableTable, interval_cells
 from lethe_lib.reporting.titles import ATTACK_TITLES, METHOD_TITLES, method_title
-from lethe_lib.study.benchmark import ATTACK_NAMES
+from lethe_lib.study.benchmark import ATTACK_NAMES, sides_of_gold
 from lethe_lib.unlearning import UNLEARNERS
 
 SETTING = ["data", "backbone"]
@@ -43,9 +43,10 @@ def methods_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corre
     part = graded(excess[excess["attack"] == attack], preset)
     rows = []
     for method in [name for name in UNLEARNERS if name in set(part["method"]) and UNLEARNERS[name].kind != "control"]:
-        values = part[part["method"] == method].groupby(SETTING)["excess"].mean()
+        own = part[part["method"] == method]
+        values = own.groupby(SETTING)["excess"].mean()
         if len(values) >= FEWEST:
-            rows.append(_against_gold(method, values) | _sides(part[part["method"] == method]))
+            rows.append(_against_gold(method, values) | _sides(own))
     table = pd.DataFrame(rows, columns=COLUMNS)
     table["p_holm"] = holm(table["p"]) if len(table) else table["p"]
     return table
@@ -75,19 +76,18 @@ def controls_against_gold(excess: pd.DataFrame, attack: str, preset: str = "corr
     part = graded(excess[excess["attack"] == attack], preset)
     rows = []
     for method in [name for name in UNLEARNERS if name in set(part["method"]) and UNLEARNERS[name].kind == "control"]:
-        values = part[part["method"] == method].groupby(SETTING)["excess"].mean()
+        own = part[part["method"] == method]
+        values = own.groupby(SETTING)["excess"].mean()
         if (values == 0).all() or len(values) < FEWEST:
             row = {"method": method, "settings": len(values), "excess": float(values.mean())}
         else:
             row = _against_gold(method, values)
-        rows.append(row | _sides(part[part["method"] == method]))
+        rows.append(row | _sides(own))
     return pd.DataFrame(rows, columns=[*COLUMNS, "p_holm"])
 
 
 def _sides(part: pd.DataFrame) -> dict[str, int]:
-    """Cells whose whole interval lies above and below Gold."""
-    above, below = (part["excess_low"] > 0).sum(), (part["excess_high"] < 0).sum()
-    return {"above": int(above), "below": int(below), "cells": len(part)}
+    return dict(zip(("above", "below"), sides_of_gold(part), strict=True)) | {"cells": len(part)}
 
 
 def least_settings(methods: int, level: float = 0.05) -> int:

@@ -253,8 +253,7 @@ def removing_methods(where: str = "published") -> pd.DataFrame:
     by_graph = approximate.groupby(["method", "data"])["weighed"].sum() ** 2
     table["half_width"] = np.sqrt(by_graph.groupby("method").sum()) / sums["utu_excess"]
     dear = approximate[approximate["accuracy_change"] < -POINT]
-    table["costs"] = dear.groupby("method")["place"].agg(list).reindex(table.index)
-    table["costs"] = [names if isinstance(names, list) else [] for names in table["costs"]]
+    table["costs"] = [dear.loc[dear["method"] == name, "place"].tolist() for name in table.index]
     table["covers"] = table["settings"] == len(reference)
     table["removes"] = table["halves"] & table["covers"]
     table = table.sort_values(["covers", "residual"], ascending=[False, True]).reset_index()

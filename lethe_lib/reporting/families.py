@@ -16,12 +16,12 @@ from scipy import stats
 
 from lethe_lib.errors import InputError
 from lethe_lib.evaluation import mean_interval
-from lethe_lib.reporting.glue import as_text
+from lethe_lib.reporting.glue import as_text, fixed
 from lethe_lib.reporting.style import PALETTE
 from lethe_lib.reporting.titles import ATTACK_TITLES, METHOD_TITLES, graph_title
 from lethe_lib.study import load_records
 from lethe_lib.study.benchmark import BROKEN as BROKEN
-from lethe_lib.study.benchmark import with_outcomes
+from lethe_lib.study.benchmark import sides_of_gold, with_outcomes
 from lethe_lib.study.tuning import TOLERATED, tuning_table
 from lethe_lib.unlearning import UNLEARNERS
 
@@ -129,7 +129,7 @@ def outcomes(methods: tuple[str, ...], study: str = STUDY, backbone: str = "gcn"
             attacked = excess[(excess["method"] == method) & (excess["preset"] == preset)]
             for name, title in ATTACK_TITLES.items():
                 part = attacked[attacked["attack"] == name]
-                above, below = int((part["excess_low"] > 0).sum()), int((part["excess_high"] < 0).sum())
+                above, below = sides_of_gold(part)
                 row[f"{title} above/below"] = f"{above}/{below} of {len(part)}"
             rows.append(row)
     return pd.DataFrame(rows)
@@ -164,10 +164,10 @@ def accuracy_figure(methods: tuple[str, ...], study: str = STUDY, backbone: str 
             ax.axvline(0, color="0.5", linewidth=1)
             ax.set(title=f"{preset}, {forget} set")
             ax.xaxis.set_major_locator(MaxNLocator(6))
-            for place in (place for place, name in enumerate(shown) if name not in set(part["method"])):
-                ax.annotate(
-                    "not run", (0.98, place), xycoords=("axes fraction", "data"), ha="right", va="center", color="0.4"
-                )
+            at_the_end = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center", "color": "0.4"}
+            for place, method in enumerate(shown):
+                if method not in set(part["method"]):
+                    ax.annotate("not run", (0.98, place), **at_the_end)
             ax.set_yticks(range(len(shown)), [METHOD_TITLES[method] for method in shown])
     axes[0, 0].invert_yaxis()
     for ax in axes[-1]:
@@ -222,7 +222,7 @@ def excess_sentence(methods: tuple[str, ...], preset: str, study: str = STUDY, b
     words = []
     for name, title in ATTACK_TITLES.items():
         part = excess[excess["attack"] == name]
-        above, below = int((part["excess_low"] > 0).sum()), int((part["excess_high"] < 0).sum())
+        above, below = sides_of_gold(part)
         words.append(f"{title} {above} above and {below} below")
     cells = len(excess) // len(ATTACK_TITLES)
     return f"{', '.join(words)}, each of {cells} cells (by chance {0.05 * cells:g})"
@@ -454,7 +454,7 @@ def as_points(change: float) -> str:
         >>> as_points(-0.0123)
         '-1.2'
     """
-    return f"{100 * change:+.1f}".replace("-0.0", "0.0").replace("+0.0", "0.0")
+    return fixed(100 * change, 1)
 
 
 def _places(part: pd.DataFrame, methods: list[str]):

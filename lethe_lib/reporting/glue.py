@@ -59,6 +59,17 @@ def as_text(value: float | str, digits: int = 3) -> str:
     return f"{number:.{digits - before_point}f}"
 
 
+def fixed(value: float, digits: int, signed: bool = True) -> str:
+    """Fixed decimals, with a sign if asked for; what rounds to zero has none.
+
+    Example:
+        >>> fixed(1.26, 1), fixed(-0.04, 1), fixed(0.5, 2, signed=False)
+        ('+1.3', '0.0', '0.50')
+    """
+    text = f"{value:{'+' if signed else ''}.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text
+
+
 def interval_text(interval: tuple[float, float], digits: int = 3) -> str:
     """An interval as ``[low, high]``."""
     low, high = interval

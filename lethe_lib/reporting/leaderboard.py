@@ -1,12 +1,13 @@
 """The leaderboard and the cards of the methods as a page shows them: sortable, readable without a mouse, without network."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 import numpy as np
 import pandas as pd
 
 from lethe_lib.reporting.attack_controls import controls_excess
+from lethe_lib.reporting.glue import fixed
 from lethe_lib.reporting.titles import ATTACK_TITLES, BACKBONE_TITLES, method_title
 from lethe_lib.study.benchmark import ATTACK_NAMES
 from lethe_lib.unlearning import UNLEARNERS, unlearn
@@ -117,32 +118,32 @@ def leaderboard_table(
     def add(title: str, texts: Sequence[str], keys: Sequence) -> None:
         shown[title], values[title] = list(texts), list(keys)
 
+    def add_attacks(names: Sequence[str]) -> None:
+        for name in names:
+            note = (
+                f", blind in {blind.loc[name, 'blind']} of {blind.loc[name, 'settings']} settings"
+                if is_blind[name]
+                else ""
+            )
+            texts = interval_cells(board, f"{name}_excess", 1, 3)
+            add(f"{ATTACK_TITLES[name]} over Gold{note}", texts, board[f"{name}_excess"].abs())
+
     titles = [method_title(name) for name in board["method"]]
     backbones = [BACKBONE_TITLES.get(name, name) for name in board["backbone"]]
     names = [t if b == "GCN" else f"{t} ({b})" for t, b in zip(titles, backbones, strict=True)]
     add("Method", names, names)
     add("Accuracy, points", interval_cells(board, "change", 100, 1), board["change"])
     is_blind = {name: blind is not None and bool(blind.loc[name, "is_blind"]) for name in ATTACK_NAMES}
-    for name in sorted(ATTACK_NAMES, key=is_blind.get):  # those that see memory first
-        column, marked = f"{name}_excess", is_blind[name]
-        if marked and "Seconds over Gold's" not in shown:
-            _add_costs(add, board)
-        note = f", blind in {blind.loc[name, 'blind']} of {blind.loc[name, 'settings']} settings" if marked else ""
-        add(f"{ATTACK_TITLES[name]} over Gold{note}", interval_cells(board, column, 1, 3), board[column].abs())
-    if "Seconds over Gold's" not in shown:
-        _add_costs(add, board)
+    add_attacks([name for name in ATTACK_NAMES if not is_blind[name]])
+    add("Residual memory, Cora low", interval_cells(board, "residual", 1, 2, signed=False), board["residual"])
+    add("Seconds over Gold's", [_number(value, 3) for value in board["share"]], board["share"])
+    add("on Photo", [_number(value, 3) for value in board["share_photo"]], board["share_photo"])
+    add_attacks([name for name in ATTACK_NAMES if is_blind[name]])
     given = [certificates.get(name, "none") for name in board["method"]]
     add("Certificate", given, given)
     for title, column in (("Family", "kind"), ("Runs", "runs"), ("Graphs", "graphs"), ("Broken", "broken")):
         add(title, board[column].astype(str), board[column])
     return SortableTable(shown, values, caption)
-
-
-def _add_costs(add: Callable, board: pd.DataFrame) -> None:
-    """The columns of memory and time, which stand between attacks that see memory and those that are blind."""
-    add("Residual memory, Cora low", interval_cells(board, "residual", 1, 2, signed=False), board["residual"])
-    add("Seconds over Gold's", [_number(value, 3) for value in board["share"]], board["share"])
-    add("on Photo", [_number(value, 3) for value in board["share_photo"]], board["share_photo"])
 
 
 def certificates_of(methods: Sequence[str], data, models: Mapping[str, object], pairs) -> dict[str, str]:
@@ -258,15 +259,9 @@ def interval_cells(table: pd.DataFrame, column: str, scale: float, digits: int, 
         if pd.isna(value):
             cells.append("")
             continue
-        text, *ends = (_fixed(scale * number, digits, signed) for number in (value, low, high))
+        text, *ends = (fixed(scale * number, digits, signed) for number in (value, low, high))
         cells.append(f"{text} [{ends[0]}, {ends[1]}]" if np.isfinite([low, high]).all() else text)
     return cells
-
-
-def _fixed(value: float, digits: int, signed: bool) -> str:
-    """Fixed decimals, with a sign if asked for; what rounds to zero has none."""
-    text = f"{value:{'+' if signed else ''}.{digits}f}"
-    return text.lstrip("+-") if float(text) == 0 else text
 
 
 def _number(value: float, digits: int) -> str:

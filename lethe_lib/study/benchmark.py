@@ -86,6 +86,16 @@ def benchmark_excess(studies: Iterable[str] = STUDIES_READ) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True).drop_duplicates([*CELL, "method", "attack"], ignore_index=True)
 
 
+def sides_of_gold(excess: pd.DataFrame) -> tuple[int, int]:
+    """How many rows of a table of excesses lie above Gold with their whole interval, and how many below.
+
+    Example:
+        >>> sides_of_gold(pd.DataFrame({"excess_low": [0.1, -0.3, -0.1], "excess_high": [0.2, -0.2, 0.1]}))
+        (1, 1)
+    """
+    return int((excess["excess_low"] > 0).sum()), int((excess["excess_high"] < 0).sum())
+
+
 def main_backbone(method: str) -> str:
     """The backbone under which a method is compared with others: the GCN, or the first that it takes where it does not."""
     takes = UNLEARNERS[method].backbones

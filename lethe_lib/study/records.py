@@ -168,7 +168,8 @@ def published_settings(study: str, configs: list[Configuration]) -> set[str]:
     """The keys of the runs whose setting stands in ``results/`` as the study has it now: nothing of it has to be done again.
 
     A setting is what rows of the table of excesses share, so they are made together: with one run more or fewer than are
-    published, none of its runs is among the keys. A run that asks several attacks stands in several settings.
+    published, none of its runs is among the keys. A run that asks several attacks stands in several settings, and one that is
+    done again takes all of them with it.
 
     Raises:
         InputError: nothing is published of the study, or its further tables cannot be put together from parts.
@@ -180,8 +181,10 @@ def published_settings(study: str, configs: list[Configuration]) -> set[str]:
         configuration(*row) for row in zip(records["kind"], map(json.loads, records["config_json"]), strict=True)
     ]
     done, now = _by_setting(published), _by_setting(configs)
-    partly = {key for setting, keys in now.items() if keys != done.get(setting) for key in keys}
-    return {config.key for config in configs} - partly
+    again = {key for setting, keys in now.items() if keys != done.get(setting) for key in keys}
+    while touched := set().union(*(keys for keys in now.values() if keys & again)) - again:
+        again |= touched
+    return {config.key for config in configs} - again
 
 
 def _by_setting(configs: list[Configuration]) -> dict[tuple, set[str]]:
@@ -208,10 +211,7 @@ def _beside_the_kept(
     own = load_records(study)
     parts = {study: [own[own["key"].isin(kept)], new.get(study)]}
     if (paths.results() / f"{excess}.parquet").exists():
-        old, settings = (
-            load_records(excess),
-            set().union(*(_settings(config) for config in configs if config.key in kept)),
-        )
+        old, settings = load_records(excess), set(_by_setting([c for c in configs if c.key in kept]))
         stays = [row in settings for row in old[names].itertuples(index=False, name=None)]
         parts[excess] = [old[stays], new.get(excess)]
     tables = {name: pd.concat(both, ignore_index=True) for name, both in parts.items()}

@@ -6,8 +6,8 @@ Studies that are tables of simulations in place of lists of runs are recomputed 
 
 Two honest runs of one configuration agree to the last digit on one machine and one set of versions. On another
 processor or another build of the numerical libraries, float32 training drifts apart; ``--tolerance`` says how much
-difference still counts as agreement. Where early stopping of an original or of Gold then ends at another epoch, the model is
-one more draw of the same training: such a record is said to have drifted, and its other numbers are held against ``--drift``.
+difference still counts as agreement. Where a training or a solver then stops after another number of steps, the model is one
+more draw of the same procedure: such a record is said to have drifted, and its other numbers are held against ``--drift``.
 Timings and memory are not compared.
 """
 
@@ -32,7 +32,7 @@ LONG = ("membership", "edge_audit", "edge_audit_variations")
 """Studies whose records take minutes each (hundreds of models); name them to recompute some."""
 
 STEPS = ("original_epochs", "forwards", "backwards")
-"""Metrics that count the steps of a training."""
+"""Metrics that count the steps of trainings and solvers."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=at_least(1), default=20, help="records to recompute (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
     parser.add_argument("--tolerance", type=float, default=0.02, help="largest difference, relative above 1 (0.02)")
-    parser.add_argument(
-        "--drift", type=float, default=0.05, help="the same where early stopping ended elsewhere (0.05)"
-    )
+    parser.add_argument("--drift", type=float, default=0.05, help="the same after another number of steps (0.05)")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -74,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
             f"{number}/{count} {verdict}: {row['study']} {row['key']}, largest difference {worst:.2g} {where}",
             flush=True,
         )
-    among = f", {drifted} of them within {arguments.drift} after early stopping ended elsewhere" if drifted else ""
+    among = f", {drifted} of them within {arguments.drift} after another number of steps" if drifted else ""
     print(f"{count - disagreements} of {count} records agree within {arguments.tolerance}{among}")
     return 1 if disagreements else 0
 
@@ -117,7 +115,7 @@ def sample(rows: pd.DataFrame, count: int, seed: int) -> list[int]:
 
 
 def other_steps(row: dict, record: dict) -> str:
-    """Which trainings took another number of steps than in the published row, in words; empty where none did."""
+    """Which counts of steps differ from those of the published row, in words; empty where none does."""
     pairs = {name: (row.get(name, math.nan), record["metrics"].get(name, math.nan)) for name in STEPS}
     changed = {name: pair for name, pair in pairs.items() if not np.isnan(pair).any() and pair[0] != pair[1]}
     return ", ".join(f"{name} {new:g} in place of {old:g}" for name, (old, new) in changed.items())
